@@ -1,0 +1,39 @@
+# The front door; Meson does the work. `make demo` and `make check` install what is missing.
+
+BUILD ?= build
+SANITIZED = build-sanitized
+
+.PHONY: build demo check bench fuzz install clean packages
+
+build: packages $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+
+packages:
+	@tests/install-packages
+
+$(BUILD)/build.ninja:
+	@meson setup $(BUILD) -Dwerror=true
+
+$(SANITIZED)/build.ninja:
+	@CC=clang meson setup $(SANITIZED) -Dwerror=true -Dfuzz=true -Db_lundef=false \
+		-Db_sanitize=address,undefined -Ddefault_library=static
+
+demo: build
+	@bench/demo $(BUILD)/tally
+
+check: build $(SANITIZED)/build.ninja
+	@ninja -C $(SANITIZED)
+	@tests/run.py $(BUILD) $(SANITIZED)
+
+bench: build
+	@bench/run $(BUILD)
+
+fuzz: packages $(SANITIZED)/build.ninja
+	@ninja -C $(SANITIZED)
+	@tests/fuzz/run $(SANITIZED)
+
+install: build
+	@meson install -C $(BUILD)
+
+clean:
+	rm -rf $(BUILD) $(SANITIZED)

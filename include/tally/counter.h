@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counting: one event, one group, or a whole list of events on a set of tasks and processors.
+ *
+ *	tally_counter	one event on one task and one processor: one descriptor
+ *	tally_counters	every event of a list on every task and processor of a target
+ *
+ * A counter may be used from any thread; calls on the same object must not overlap, except
+ * tally_counter_read() and tally_group_read(), which may. tally_counter_read_user() is for the
+ * thread being measured alone (ABI: rdpmc.self-only).
+ */
+#ifndef TALLY_COUNTER_H
+#define TALLY_COUNTER_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <tally/error.h>
+#include <tally/event.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where a number comes from; reports show it, so that nothing is ever substituted silently. */
+enum tally_source {
+	TALLY_SOURCE_NONE,   /* there is no number */
+	TALLY_SOURCE_KERNEL, /* counted by the kernel's perf_event_open for all the time enabled */
+	TALLY_SOURCE_SCALED, /* the same, multiplexed: counted for a part, scaled to the whole */
+	TALLY_SOURCE_USER,   /* counted exactly in user mode */
+	TALLY_SOURCE_MODEL,  /* computed by the model in user mode */
+};
+
+/* Why there is no number, when there is none. */
+enum tally_state {
+	TALLY_COUNTED,
+	TALLY_NOT_COUNTED,   /* it opened, but never ran */
+	TALLY_NOT_SUPPORTED, /* the kernel or the machine has no such event */
+	TALLY_NOT_PERMITTED, /* it exists, but this user may not open it here */
+};
+
+struct tally_value {
+	uint64_t raw;	       /* as read (ABI: read.*) */
+	uint64_t scaled;       /* raw * time_enabled / time_running, rounded; raw when not scaled */
+	uint64_t time_enabled; /* nanoseconds */
+	uint64_t time_running; /* nanoseconds */
+	uint64_t id;	       /* PERF_FORMAT_ID, or 0 */
+	uint64_t lost;	       /* PERF_FORMAT_LOST: samples lost; 0 where the kernel has no such */
+	enum tally_state state;
+	enum tally_source source; /* TALLY_SOURCE_SCALED is the flag that says it was scaled */
+};
+
+struct tally_counter;
+
+/*
+ * Opens one event. @leader is the group's leader or NULL; the same thread of control must open
+ * leader and members for the same @pid and @cpu (ABI: arg.group-same-target). @flags are those of
+ * perf_event_open(2); PERF_FLAG_FD_CLOEXEC is always added. read_format is taken as given, and
+ * when it asks for more than this kernel has (PERF_FORMAT_LOST before 6.0) the open fails and says
+ * so. On success *@counter is released with tally_counter_close().
+ * Errors: those of tally_attr_open().
+ */
+int tally_counter_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
+		       struct tally_counter *leader, unsigned long flags,
+		       struct tally_counter **counter, struct tally_error *err);
+void tally_counter_close(struct tally_counter *counter);
+
+/* The descriptor, for what this header does not cover; it stays the counter's. */
+int tally_counter_fd(const struct tally_counter *counter);
+
+/* @group: apply to the whole group of a leader (PERF_IOC_FLAG_GROUP). ABI: ioctl.enable... */
+int tally_counter_enable(struct tally_counter *counter, bool group);
+int tally_counter_disable(struct tally_counter *counter, bool group);
+int tally_counter_reset(struct tally_counter *counter, bool group);
+int tally_counter_refresh(struct tally_counter *counter, int overflows);
+int tally_counter_set_period(struct tally_counter *counter, uint64_t period);
+/* @output NULL detaches. */
+int tally_counter_set_output(struct tally_counter *counter, struct tally_counter *output);
+int tally_counter_set_filter(struct tally_counter *counter, const char *filter,
+			     struct tally_error *err);
+int tally_counter_id(struct tally_counter *counter, uint64_t *id);
+int tally_counter_pause_output(struct tally_counter *counter, bool pause);
+int tally_counter_modify_attributes(struct tally_counter *counter,
+				    const struct perf_event_attr *attr, struct tally_error *err);
+int tally_counter_set_bpf(struct tally_counter *counter, int prog_fd);
+/* Fills at most @max ids and stores how many programs are attached in *@nr (-ENOSPC if more). */
+int tally_counter_query_bpf(struct tally_counter *counter, uint32_t *ids, uint32_t max,
+			    uint32_t *nr);
+
+/* prctl(2) PR_TASK_PERF_EVENTS_ENABLE and _DISABLE: all events that the caller created. */
+int tally_task_enable(void);
+int tally_task_disable(void);
+
+/* One read(2). With PERF_FORMAT_GROUP in the attr the leader's own value is returned. */
+int tally_counter_read(struct tally_counter *counter, struct tally_value *value);
+
+/*
+ * One read(2) of a leader opened with PERF_FORMAT_GROUP: fills @values in the order in which the
+ * members were opened, the leader first. Returns how many, -ENOSPC if there are more than @max.
+ */
+int tally_group_read(struct tally_counter *leader, struct tally_value *values, size_t max);
+
+/*
+ * Reads without a system call where the mmap page allows it (ABI: rdpmc.formula, mmap.lock), else
+ * by read(2): the first call maps the page. Only in the thread that the counter measures, with pid
+ * 0 and cpu -1. *@fast (may be NULL) says which way was taken.
+ */
+int tally_counter_read_user(struct tally_counter *counter, struct tally_value *value, bool *fast);
+
+/* What a list of events is opened on. */
+enum tally_target_kind {
+	TALLY_TARGET_SELF,    /* the calling thread */
+	TALLY_TARGET_THREADS, /* the threads in ids, and with inherit what they start */
+	TALLY_TARGET_PROCESS, /* every thread of the processes in ids, and what they start */
+	TALLY_TARGET_SYSTEM,  /* all tasks, on cpus or on every online processor */
+	TALLY_TARGET_CGROUP,  /* tasks of the cgroup at path, on cpus or every online processor */
+};
+
+struct tally_target {
+	enum tally_target_kind kind;
+	const pid_t *ids;
+	size_t nr_ids;
+	const int *cpus; /* with nr_cpus 0: -1 for tasks, every online processor for the rest */
+	size_t nr_cpus;
+	const char *cgroup; /* absolute, or relative to the perf_event or unified cgroup mount */
+};
+
+/* tally_counters_open() flags */
+#define TALLY_OPEN_INHERIT	  (1u << 0) /* set attr.inherit on task targets */
+#define TALLY_OPEN_DISABLED	  (1u << 1) /* set attr.disabled on leaders */
+#define TALLY_OPEN_ENABLE_ON_EXEC (1u << 2) /* set attr.enable_on_exec on leaders */
+#define TALLY_OPEN_TOLERANT	  (1u << 3) /* an event that will not open is a state, not an error */
+
+struct tally_counters;
+
+/*
+ * Opens @events on @target. read_format is set to what this kernel supports of id, both times and
+ * lost. A group with the W modifier that does not fit is opened as single events. With
+ * TALLY_OPEN_TOLERANT only a target that cannot be measured at all fails the call; each event's
+ * refusal is kept in tally_counters_error(). @events must outlive the counters.
+ */
+int tally_counters_open(const struct tally_events *events, const struct tally_target *target,
+			unsigned int flags, struct tally_counters **counters,
+			struct tally_error *err);
+void tally_counters_close(struct tally_counters *counters);
+
+/* The axes of the matrix: tasks (1 for system-wide) and processors (1 for cpu -1). */
+size_t tally_counters_tasks(const struct tally_counters *counters);
+size_t tally_counters_cpus(const struct tally_counters *counters);
+pid_t tally_counters_task(const struct tally_counters *counters, size_t task); /* -1: all */
+int tally_counters_cpu(const struct tally_counters *counters, size_t cpu);     /* -1: any */
+
+/* The counter of a cell, or NULL if it did not open or its task has ended meanwhile. */
+struct tally_counter *tally_counters_at(const struct tally_counters *counters, size_t event,
+					size_t task, size_t cpu);
+/* Why @event is not open, or NULL. */
+const struct tally_error *tally_counters_error(const struct tally_counters *counters, size_t event);
+
+int tally_counters_enable(struct tally_counters *counters);
+int tally_counters_disable(struct tally_counters *counters);
+int tally_counters_reset(struct tally_counters *counters);
+
+/* One cell; the sum over all cells (times added, scaling per cell). Never fails on a closed cell.
+ */
+int tally_counters_read(struct tally_counters *counters, size_t event, size_t task, size_t cpu,
+			struct tally_value *value);
+int tally_counters_sum(struct tally_counters *counters, size_t event, struct tally_value *value);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From an event's name, as people type it to perf, to a struct perf_event_attr.
+ *
+ *	struct tally_events *events = tally_events_new();
+ *	struct tally_error err;
+ *
+ *	if (tally_events_parse(events, "{cycles,instructions}:u,sched:sched_*", 0, &err))
+ *		fprintf(stderr, "%s\n%s\n", err.what, err.remedy);
+ *
+ * Accepted: generic hardware, software and cache names with their aliases; rNNN;
+ * pmu/term=value,.../ with what sysfs says of the unit; sys:event with globs;
+ * mem:addr[/len][:rwx]; kprobe:, kretprobe:, uprobe: and uretprobe: with func[+offset] or
+ * path:symbol[+offset]; {a,b,c} groups; modifiers u k h H G p pp ppp P S D W e; the per-event terms
+ * period, freq, name, call-graph, config, config1, config2, config3. libtally(3) and
+ * tally-list(1) describe the grammar.
+ *
+ * Nothing here needs a privilege or opens an event. An event list belongs to its creator and is not
+ * locked: one thread at a time may change it, any number may read one that no thread changes.
+ */
+#ifndef TALLY_EVENT_H
+#define TALLY_EVENT_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tally/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tally_events;
+
+enum tally_callgraph {
+	TALLY_CALLGRAPH_UNSET, /* the event did not say: the caller's default applies */
+	TALLY_CALLGRAPH_NONE,
+	TALLY_CALLGRAPH_FP,    /* PERF_SAMPLE_CALLCHAIN */
+	TALLY_CALLGRAPH_DWARF, /* PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER */
+	TALLY_CALLGRAPH_LBR,   /* PERF_SAMPLE_BRANCH_CALL_STACK */
+};
+
+/* tally_event.flags */
+#define TALLY_EVENT_PERIOD	(1u << 0) /* a period= term set attr->sample_period */
+#define TALLY_EVENT_FREQ	(1u << 1) /* a freq= term set attr->sample_freq */
+#define TALLY_EVENT_WEAK	(1u << 2) /* modifier W: leave the group when the group won't fit */
+#define TALLY_EVENT_PRECISE_MAX (1u << 3) /* modifier P: the highest precise_ip that opens */
+#define TALLY_EVENT_NAMED	(1u << 4) /* a name= term chose tally_event.name */
+#define TALLY_EVENT_MODIFIED	(1u << 5) /* u, k, h, G or H chose the exclude_ bits */
+
+/*
+ * One event of a list. The strings and attr belong to the list. A caller may change *attr (within
+ * attr->size bytes) before opening it; nothing else.
+ *
+ * attr->size may exceed sizeof(struct perf_event_attr) of the header you compiled with, when the
+ * name set a later field (config3): pass the pointer on, never a copy by assignment.
+ */
+struct tally_event {
+	const char *name;	      /* as typed, or as its name= term says: what reports show */
+	struct perf_event_attr *attr; /* ABI: attr.*; ready for perf_event_open(2) */
+	size_t leader;		      /* index of the group's leader: its own when it leads */
+	const char *pmu;	      /* unit in /sys/bus/event_source/devices, "" if implied */
+	const char *unit;	      /* of the scaled value, as sysfs says ("Joules"), or "" */
+	double scale;		      /* value * scale is in @unit; 1.0 when there is none */
+	const char *cpus;	      /* cpu list the unit must be opened on (cpumask), or "" */
+	enum tally_callgraph callgraph;
+	uint32_t stack_size; /* bytes, with TALLY_CALLGRAPH_DWARF; 0 is the default */
+	uint32_t flags;	     /* TALLY_EVENT_* */
+};
+
+/* Returns an empty list, or NULL when memory is short. Release with tally_events_free(). */
+struct tally_events *tally_events_new(void);
+void tally_events_free(struct tally_events *events);
+
+/*
+ * Parses @text, a comma-separated list as given to perf's -e, and appends what it names to @events.
+ * On failure the list is as it was. @flags is 0.
+ *
+ * Errors: -EINVAL malformed (err->offset is the position in @text), -ENOENT no such event (the
+ * remedy names the nearest three), -EACCES tracefs or a probe's binary may not be read, -ENOTSUP
+ * this machine has no such unit or tracing facility, -ENOMEM.
+ */
+int tally_events_parse(struct tally_events *events, const char *text, unsigned int flags,
+		       struct tally_error *err);
+
+size_t tally_events_count(const struct tally_events *events);
+
+/* Returns the event at @index, or NULL past the end. Valid until the list is freed. */
+struct tally_event *tally_events_at(const struct tally_events *events, size_t index);
+
+/*
+ * Sets the tracepoint filter (ABI: ioctl.set_filter) that opening the event applies, for the last
+ * event of the list, as perf's --filter does. -EINVAL when that event is not a tracepoint.
+ */
+int tally_events_set_filter(struct tally_events *events, const char *filter,
+			    struct tally_error *err);
+const char *tally_event_filter(const struct tally_event *event);
+
+/*
+ * The canonical name of what @attr asks for ("cycles", "sched:sched_switch", "r1a2",
+ * "mem:0x1000/8:w"), for an attr that came without one, as from a file. Writes at most @size bytes,
+ * always terminated; returns the length it would need.
+ */
+int tally_event_name(const struct perf_event_attr *attr, char *buf, size_t size);
+
+/* The kinds of event that a machine can have, in the order in which they are enumerated. */
+enum tally_event_kind {
+	TALLY_EVENT_HARDWARE,
+	TALLY_EVENT_SOFTWARE,
+	TALLY_EVENT_CACHE,
+	TALLY_EVENT_PMU,
+	TALLY_EVENT_TRACEPOINT,
+	TALLY_EVENT_RAW,
+	TALLY_EVENT_BREAKPOINT,
+	TALLY_EVENT_PROBE,
+};
+#define TALLY_EVENT_KINDS 8
+
+/* One entry of the enumeration; the strings are valid during the callback only. */
+struct tally_event_info {
+	enum tally_event_kind kind;
+	const char *name;     /* what tally_events_parse() accepts */
+	const char *alias;    /* its other name ("cycles" for "cpu-cycles"), or "" */
+	const char *pmu;      /* or "" */
+	const char *encoding; /* pmu/term=value/ it stands for, or "" */
+	const char *unit;     /* or "" */
+	const char *desc;     /* one line: what is counted */
+};
+
+/*
+ * Calls @visit for every event name of this machine whose kind is in @kinds (a mask of
+ * 1u << enum tally_event_kind), each kind sorted by name. Names are listed whether or not opening
+ * them would succeed. Stops early, returning its value, when @visit returns non-zero.
+ * Errors: -ENOMEM; kinds whose sysfs or tracefs folder cannot be read are left out.
+ */
+int tally_events_enumerate(unsigned int kinds,
+			   int (*visit)(const struct tally_event_info *info, void *ctx), void *ctx,
+			   struct tally_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

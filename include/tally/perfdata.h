@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf.data: reading and writing, as files and as pipes.
+ *
+ * The reader takes what perf(1) writes (all header features, compressed records, pipe mode) and
+ * keeps going up to the first byte that is wrong; the writer's files are read by perf report and
+ * perf script.
+ *
+ * A reader or writer is used by one thread at a time; different ones are independent.
+ */
+#ifndef TALLY_PERFDATA_H
+#define TALLY_PERFDATA_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include <tally/error.h>
+#include <tally/event.h>
+#include <tally/record.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Records that only perf.data has, beside those of the kernel. */
+enum tally_user_record {
+	TALLY_RECORD_HEADER_ATTR = 64,
+	TALLY_RECORD_HEADER_EVENT_TYPE = 65,
+	TALLY_RECORD_HEADER_TRACING_DATA = 66,
+	TALLY_RECORD_HEADER_BUILD_ID = 67,
+	TALLY_RECORD_FINISHED_ROUND = 68,
+	TALLY_RECORD_ID_INDEX = 69,
+	TALLY_RECORD_AUXTRACE_INFO = 70,
+	TALLY_RECORD_AUXTRACE = 71,
+	TALLY_RECORD_AUXTRACE_ERROR = 72,
+	TALLY_RECORD_THREAD_MAP = 73,
+	TALLY_RECORD_CPU_MAP = 74,
+	TALLY_RECORD_STAT_CONFIG = 75,
+	TALLY_RECORD_STAT = 76,
+	TALLY_RECORD_STAT_ROUND = 77,
+	TALLY_RECORD_EVENT_UPDATE = 78,
+	TALLY_RECORD_TIME_CONV = 79,
+	TALLY_RECORD_HEADER_FEATURE = 80,
+	TALLY_RECORD_COMPRESSED = 81,
+	TALLY_RECORD_FINISHED_INIT = 82,
+	TALLY_RECORD_COMPRESSED2 = 83,
+};
+
+/* ---- reading ---- */
+
+struct tally_perfdata;
+
+/* One event of the file. Strings and arrays belong to the reader. */
+struct tally_perfdata_event {
+	const char *name;		    /* of the file, or made from attr */
+	const struct perf_event_attr *attr; /* attr->size bytes valid */
+	struct tally_record_format format;
+	const uint64_t *ids;
+	size_t nr_ids;
+	const char *unit;
+	double scale;
+};
+
+/* The header features, NULL or 0 where the file has none. */
+struct tally_perfdata_info {
+	const char *hostname, *osrelease, *version, *arch, *cpudesc, *cpuid, *cmdline;
+	uint32_t nr_cpus_online, nr_cpus_avail;
+	uint64_t total_mem_kb;
+	uint64_t first_sample_time, last_sample_time; /* nanoseconds; 0: unknown */
+	int clockid;				      /* -1: unknown */
+	bool compressed;
+	const void *tracing_data; /* the ftrace formats blob */
+	size_t tracing_data_size;
+	uint64_t features[4]; /* the header's bitmap */
+	bool pipe;
+};
+
+struct tally_perfdata_build_id {
+	const char *filename;
+	uint8_t size;
+	uint8_t build_id[20];
+	int32_t pid;
+	uint16_t misc; /* PERF_RECORD_MISC_KERNEL, _USER ... */
+};
+
+/* One record as it comes from the file. Valid until the next call on the reader. */
+struct tally_perfdata_record {
+	struct tally_record record;
+	uint64_t offset; /* of the record in the file; of its compressed carrier when compressed */
+	size_t event;	 /* index of its event, SIZE_MAX for records that belong to none */
+};
+
+/*
+ * Opens @path, "-" for standard input. Headers are read here, records later.
+ * Errors: those of open(2); -ENODATA the file is empty; -EBADMSG it is not a perf.data file or its
+ * header is damaged (err->offset says where); -EOPNOTSUPP of the other byte order or from another
+ * word size.
+ */
+int tally_perfdata_open(const char *path, struct tally_perfdata **reader, struct tally_error *err);
+void tally_perfdata_close(struct tally_perfdata *reader);
+
+size_t tally_perfdata_events(const struct tally_perfdata *reader);
+const struct tally_perfdata_event *tally_perfdata_event(const struct tally_perfdata *reader,
+							size_t index);
+const struct tally_perfdata_info *tally_perfdata_info(const struct tally_perfdata *reader);
+size_t tally_perfdata_build_ids(const struct tally_perfdata *reader);
+const struct tally_perfdata_build_id *tally_perfdata_build_id(const struct tally_perfdata *reader,
+							      size_t index);
+
+/*
+ * The next record in file order, decompressed; compressed carriers, attributes and features of pipe
+ * mode are taken in and not handed out, every other record is. Returns 1, 0 at the end, or -EBADMSG
+ * the file is corrupt or cut off at err->offset: everything before it has been handed out Memory
+ * use does not grow with the file.
+ */
+int tally_perfdata_next(struct tally_perfdata *reader, struct tally_perfdata_record *record,
+			struct tally_error *err);
+
+/*
+ * The same in time order, as the rounds of the file allow (records without time stay where they
+ * are). Do not mix with tally_perfdata_next() without a rewind. Memory grows with the longest two
+ * rounds. After corruption, what was read is handed out first, then -EBADMSG.
+ */
+int tally_perfdata_next_ordered(struct tally_perfdata *reader, struct tally_perfdata_record *record,
+				struct tally_error *err);
+
+/* Back to the first record. -ESPIPE for a pipe. */
+int tally_perfdata_rewind(struct tally_perfdata *reader, struct tally_error *err);
+
+/* ---- writing ---- */
+
+struct tally_perfdata_writer;
+
+struct tally_perfdata_options {
+	int zstd_level;		 /* 0: not compressed; 1..22 */
+	const char *const *argv; /* the command line for the header; NULL: none */
+	int clockid;		 /* -1: the default clock */
+};
+
+/*
+ * Starts a file at @path ("-": pipe mode on standard output) for events whose attrs are those of
+ * @events. A file is valid after every tally_perfdata_write(): cut off by SIGKILL or a full disk it
+ * can be read up to the cut.
+ */
+int tally_perfdata_create(const char *path, const struct tally_events *events,
+			  const struct tally_perfdata_options *options,
+			  struct tally_perfdata_writer **writer, struct tally_error *err);
+
+/* Says that records with these ids are of event @event. Before the first write. */
+int tally_perfdata_writer_ids(struct tally_perfdata_writer *writer, size_t event,
+			      const uint64_t *ids, size_t nr_ids);
+/*
+ * Names a build-id for the header's table, any time before close. The writer copies.
+ */
+int tally_perfdata_writer_build_id(struct tally_perfdata_writer *writer,
+				   const struct tally_perfdata_build_id *build_id);
+
+/* Appends whole records, byte by byte as given; compressed when asked for. -ENOSPC, -EPIPE, -EIO.
+ */
+int tally_perfdata_write(struct tally_perfdata_writer *writer, const struct iovec *pieces,
+			 int nr_pieces, struct tally_error *err);
+
+/* Marks that all rings were drained once: PERF_RECORD_FINISHED_ROUND. */
+int tally_perfdata_writer_round(struct tally_perfdata_writer *writer, struct tally_error *err);
+
+uint64_t tally_perfdata_writer_bytes(const struct tally_perfdata_writer *writer);
+
+/* Writes the header features and closes. The object is released also when this fails. */
+int tally_perfdata_finish(struct tally_perfdata_writer *writer, struct tally_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
