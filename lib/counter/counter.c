@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <tally/attr.h>
+#include <tally/counter.h>
+
+#include "lib/counter/attr_open.h"
+#include "lib/counter/counter.h"
+#include "lib/counter/user_page.h"
+#include "lib/counter/value.h"
+#include "lib/error.h"
+
+/* A large group is rare enough not to make every read pay for its buffer. */
+#define SMALL_READ_WORDS 64
+
+int tally_counter_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
+		       struct tally_counter *leader, unsigned long flags,
+		       struct tally_counter **counter, struct tally_error *err)
+{
+	struct tally_counter *c = calloc(1, sizeof(*c));
+
+	*counter = NULL;
+	if (!c)
+		return tly_error(err, -ENOMEM, "out of memory");
+	c->read_format = attr->read_format;
+	c->fd = tally_attr_open(attr, pid, cpu, leader ? leader->fd : -1,
+				flags | PERF_FLAG_FD_CLOEXEC, err);
+	if (c->fd < 0) {
+		int code = c->fd;
+
+		free(c);
+		return code;
+	}
+	if (leader && (c->read_format & PERF_FORMAT_GROUP))
+		ioctl(c->fd, PERF_EVENT_IOC_ID, &c->id);
+	*counter = c;
+	return 0;
+}
+
+void tally_counter_close(struct tally_counter *counter)
+{
+	if (!counter)
+		return;
+	if (counter->page)
+		munmap(counter->page, sysconf(_SC_PAGESIZE));
+	close(counter->fd);
+	free(counter);
+}
+
+int tally_counter_fd(const struct tally_counter *counter)
+{
+	return counter->fd;
+}
+
+/* ioctl(2) reads its argument as an unsigned long: a 32-bit -1 would be a descriptor. */
+static int control(const struct tally_counter *counter, unsigned long request, unsigned long arg)
+{
+	return ioctl(counter->fd, request, arg) < 0 ? -errno : 0;
+}
+
+int tally_counter_enable(struct tally_counter *counter, bool group)
+{
+	return control(counter, PERF_EVENT_IOC_ENABLE, group ? PERF_IOC_FLAG_GROUP : 0);
+}
+
+int tally_counter_disable(struct tally_counter *counter, bool group)
+{
+	return control(counter, PERF_EVENT_IOC_DISABLE, group ? PERF_IOC_FLAG_GROUP : 0);
+}
+
+int tally_counter_reset(struct tally_counter *counter, bool group)
+{
+	return control(counter, PERF_EVENT_IOC_RESET, group ? PERF_IOC_FLAG_GROUP : 0);
+}
+
+int tally_counter_refresh(struct tally_counter *counter, int overflows)
+{
+	/* The kernel takes 0 for "without limit", which no document promises. */
+	if (overflows <= 0)
+		return -EINVAL;
+	return control(counter, PERF_EVENT_IOC_REFRESH, overflows);
+}
+
+int tally_counter_set_period(struct tally_counter *counter, uint64_t period)
+{
+	return control(counter, PERF_EVENT_IOC_PERIOD, (unsigned long)&period);
+}
+
+int tally_counter_set_output(struct tally_counter *counter, struct tally_counter *output)
+{
+	return control(counter, PERF_EVENT_IOC_SET_OUTPUT, output ? output->fd : -1L);
+}
+
+int tally_counter_id(struct tally_counter *counter, uint64_t *id)
+{
+	return control(counter, PERF_EVENT_IOC_ID, (unsigned long)id);
+}
+
+int tally_counter_pause_output(struct tally_counter *counter, bool pause)
+{
+	return control(counter, PERF_EVENT_IOC_PAUSE_OUTPUT, pause);
+}
+
+int tally_counter_set_filter(struct tally_counter *counter, const char *filter,
+			     struct tally_error *err)
+{
+	int code = control(counter, PERF_EVENT_IOC_SET_FILTER, (unsigned long)filter);
+
+	switch (code) {
+	case 0:
+		return 0;
+	case -EEXIST:
+		tly_error(err, code, "the event has a filter already");
+		return tly_error_remedy(err, "join the two conditions with &&");
+	case -EINVAL:
+		tly_error(err, code, "the kernel refuses the filter '%s'", filter);
+		return tly_error_remedy(err, "only tracepoints take filters, such as "
+					     "'common_pid != 1 && len > 64', on the fields that "
+					     "their format file in tracefs lists");
+	default:
+		return tly_error(err, code, "cannot set the filter '%s': %s", filter,
+				 strerror(-code));
+	}
+}
+
+int tally_counter_modify_attributes(struct tally_counter *counter,
+				    const struct perf_event_attr *attr, struct tally_error *err)
+{
+	struct tly_attr_copy copy;
+	int code = -E2BIG;
+
+	if (tly_attr_copy(&copy, attr))
+		code = control(counter, PERF_EVENT_IOC_MODIFY_ATTRIBUTES,
+			       (unsigned long)&copy.attr);
+	switch (code) {
+	case 0:
+		return 0;
+	case -EOPNOTSUPP:
+		tly_error(err, code, "the kernel can modify breakpoint events only");
+		return tly_error_remedy(err, "close the event and open another");
+	case -EINVAL:
+		tly_error(err, code, "the new attr is not one that this breakpoint can take");
+		return tly_error_remedy(err, "change bp_type, bp_addr, bp_len and disabled only; "
+					     "the rest must be as the event was opened");
+	default:
+		return tly_error(err, code, "cannot modify the event: %s", strerror(-code));
+	}
+}
+
+int tally_counter_set_bpf(struct tally_counter *counter, int prog_fd)
+{
+	return control(counter, PERF_EVENT_IOC_SET_BPF, prog_fd);
+}
+
+int tally_counter_query_bpf(struct tally_counter *counter, uint32_t *ids, uint32_t max,
+			    uint32_t *nr)
+{
+	struct perf_event_query_bpf *query;
+	int code;
+
+	*nr = 0;
+	query = calloc(1, sizeof(*query) + (size_t)max * sizeof(*ids));
+	if (!query)
+		return -ENOMEM;
+	query->ids_len = max;
+	code = control(counter, PERF_EVENT_IOC_QUERY_BPF, (unsigned long)query);
+	if (code == 0 || code == -ENOSPC) {
+		*nr = query->prog_cnt;
+		if (max)
+		memcpy(ids, query->ids, (*nr < max ? *nr : max) * sizeof(*ids));
+	}
+	free(query);
+	return code;
+}
+
+int tally_task_enable(void)
+{
+	return prctl(PR_TASK_PERF_EVENTS_ENABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int tally_task_disable(void)
+{
+	return prctl(PR_TASK_PERF_EVENTS_DISABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+static int read_large(struct tally_counter *counter, struct tally_value *values, size_t max)
+{
+	uint64_t words[TLY_READ_MAX / sizeof(uint64_t)];
+	ssize_t size = read(counter->fd, words, sizeof(words));
+
+	if (size < 0)
+		return -errno;
+	return tly_value_decode(counter->read_format, words, size, values, max);
+}
+
+int tally_group_read(struct tally_counter *leader, struct tally_value *values, size_t max)
+{
+	uint64_t words[SMALL_READ_WORDS];
+	ssize_t size = read(leader->fd, words, sizeof(words));
+
+	if (size >= 0)
+		return tly_value_decode(leader->read_format, words, size, values, max);
+	return errno == ENOSPC ? read_large(leader, values, max) : -errno;
+}
+
+static int read_own_of_group(struct tally_counter *counter, struct tally_value *value)
+{
+	uint64_t words[TLY_READ_MAX / sizeof(uint64_t)];
+	ssize_t size = read(counter->fd, words, sizeof(words));
+
+	if (size < 0)
+		return -errno;
+	return tly_value_decode_member(counter->read_format, words, size, counter->id, value);
+}
+
+int tally_counter_read(struct tally_counter *counter, struct tally_value *value)
+{
+	uint64_t words[5];
+	ssize_t size;
+	int nr;
+
+	if (counter->read_format & PERF_FORMAT_GROUP)
+		return read_own_of_group(counter, value);
+	size = read(counter->fd, words, sizeof(words));
+	if (size < 0)
+		return -errno;
+	nr = tly_value_decode(counter->read_format, words, size, value, 1);
+	return nr < 0 ? nr : 0;
+}
+
+static void map_page(struct tally_counter *counter)
+{
+	void *page;
+
+	counter->page_tried = true;
+	if (!tly_user_clock_native())
+		return;
+	page = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, counter->fd, 0);
+	if (page != MAP_FAILED)
+		counter->page = page;
+}
+
+int tally_counter_read_user(struct tally_counter *counter, struct tally_value *value, bool *fast)
+{
+	bool done;
+
+	if (!counter->page_tried)
+		map_page(counter);
+	done = counter->page && tly_user_page_read(counter->page, tly_user_clock_native(), value);
+	if (fast)
+		*fast = done;
+	return done ? 0 : tally_counter_read(counter, value);
+}
