@@ -49,6 +49,8 @@ enum tally_callgraph {
 #define TALLY_EVENT_PRECISE_MAX (1u << 3) /* modifier P: the highest precise_ip that opens */
 #define TALLY_EVENT_NAMED	(1u << 4) /* a name= term chose tally_event.name */
 #define TALLY_EVENT_MODIFIED	(1u << 5) /* u, k, h, G or H chose the exclude_ bits */
+#define TALLY_EVENT_LEADER_SAMPLING                                                                \
+	(1u << 6) /* modifier S: only the leader samples, with the group's values */
 
 /*
  * One event of a list. The strings and attr belong to the list. A caller may change *attr (within
