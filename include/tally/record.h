@@ -36,14 +36,21 @@ void tally_record_format_init(struct tally_record_format *format,
 			      const struct perf_event_attr *attr);
 
 /*
- * Where the event id sits, to tell events of one stream apart before their format is known:
- * from the start of a PERF_RECORD_SAMPLE's body, and from the end of any other record (bytes back).
- * Returns false when the format has no id (then the stream can hold one event only).
+ * Where the event id and the time sit: bytes from the start of a PERF_RECORD_SAMPLE's body, and
+ * bytes back from the end of any other record of the kernel (0: such records have none). The id is
+ * what tells the events of one stream apart before their format is known; the time is what records
+ * are ordered by, without decoding the rest.
+ * Both return false when samples have no such field (without an id the stream can hold one event
+ * only). The caller checks that the record is long enough.
  */
 bool tally_record_id_position(const struct tally_record_format *format, size_t *in_sample,
 			      size_t *from_end);
+bool tally_record_time_position(const struct tally_record_format *format, size_t *in_sample,
+				size_t *from_end);
 
-/* The sample_id trailer, or the same fields of a sample. Which are valid: see has (PERF_SAMPLE_*).
+/*
+ * The sample_id trailer, or the same fields of a sample; has (PERF_SAMPLE_*) says which are
+ * present, the others are zero.
  */
 struct tally_sample_id {
 	uint64_t has; /* subset of TID TIME ID STREAM_ID CPU IDENTIFIER */
@@ -84,9 +91,12 @@ struct tally_regs {
 /* The value of perf register number @reg (PERF_REG_X86_*); false when it was not sampled. */
 bool tally_regs_get(const struct tally_regs *regs, unsigned int reg, uint64_t *value);
 
-/* PERF_RECORD_SAMPLE. A field is valid when its bit is in id.has | has. */
+/*
+ * PERF_RECORD_SAMPLE. A field is present when its bit is in has; the others are zero. What a sample
+ * shares with other records (TID TIME ID STREAM_ID CPU IDENTIFIER) is in tally_record.id.
+ */
 struct tally_sample {
-	uint64_t has; /* the format's sample_type */
+	uint64_t has; /* the event's sample_type */
 	uint64_t ip;
 	uint64_t addr;
 	uint64_t period;
@@ -98,6 +108,7 @@ struct tally_sample {
 	uint64_t nr_branches; /* BRANCH_STACK: newest first */
 	uint64_t branch_hw_idx;
 	const struct perf_branch_entry *branches; /* unaligned: copy out with memcpy */
+	const uint64_t *branch_counters; /* unaligned; one per branch, or NULL (BRANCH_COUNTERS) */
 	struct tally_regs regs_user;
 	uint64_t stack_size;	 /* STACK_USER: bytes in the record */
 	uint64_t stack_dyn_size; /* of them meaningful */
