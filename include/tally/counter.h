@@ -133,29 +133,47 @@ struct tally_target {
 #define TALLY_OPEN_DISABLED	  (1u << 1) /* set attr.disabled on leaders */
 #define TALLY_OPEN_ENABLE_ON_EXEC (1u << 2) /* set attr.enable_on_exec on leaders */
 #define TALLY_OPEN_TOLERANT	  (1u << 3) /* an event that will not open is a state, not an error */
+/*
+ * An event whose name chose no u, k or h and whose kernel side this user may not see is counted in
+ * user mode alone; tally_counters_attr() has exclude_kernel then, for reports to say so.
+ */
+#define TALLY_OPEN_USER_FALLBACK (1u << 4)
 
 struct tally_counters;
 
 /*
  * Opens @events on @target. read_format is set to what this kernel supports of id, both times and
- * lost. A group with the W modifier that does not fit is opened as single events. With
- * TALLY_OPEN_TOLERANT only a target that cannot be measured at all fails the call; each event's
- * refusal is kept in tally_counters_error(). @events must outlive the counters.
+ * lost, besides what the attr asks for. Each event is open on the whole target or not at all, but
+ * for tasks that end meanwhile. Of a group the first event that opens leads; a group with the W
+ * modifier that does not fit is opened as single events; P becomes the highest precise_ip that
+ * opens. A unit that is counted on some processors only (tally_event.cpus) is opened on those.
+ *
+ * With TALLY_OPEN_TOLERANT each event's refusal is kept in tally_counters_error(), and the call
+ * fails only when the target cannot be measured at all: no such process, no right to any of the
+ * events, too few descriptors. @events must outlive the counters; its attrs are not changed.
+ *
+ * Errors: those of tally_attr_open(); -ESRCH one of the ids is no running task, -EINVAL no event or
+ * no task was given, -EMFILE, -ENOMEM, those of open(2) for the cgroup.
  */
 int tally_counters_open(const struct tally_events *events, const struct tally_target *target,
 			unsigned int flags, struct tally_counters **counters,
 			struct tally_error *err);
 void tally_counters_close(struct tally_counters *counters);
 
-/* The axes of the matrix: tasks (1 for system-wide) and processors (1 for cpu -1). */
+/* The axes of the matrix: events, tasks (1 for system-wide), processors (1 for cpu -1). */
+size_t tally_counters_events(const struct tally_counters *counters);
 size_t tally_counters_tasks(const struct tally_counters *counters);
 size_t tally_counters_cpus(const struct tally_counters *counters);
-pid_t tally_counters_task(const struct tally_counters *counters, size_t task); /* -1: all */
-int tally_counters_cpu(const struct tally_counters *counters, size_t cpu);     /* -1: any */
+/* The task: 0 is the thread that opened the counters, -1 all tasks. */
+pid_t tally_counters_task(const struct tally_counters *counters, size_t task);
+int tally_counters_cpu(const struct tally_counters *counters, size_t cpu); /* -1: any */
 
 /* The counter of a cell, or NULL if it did not open or its task has ended meanwhile. */
 struct tally_counter *tally_counters_at(const struct tally_counters *counters, size_t event,
 					size_t task, size_t cpu);
+/* What @event was opened with: its own attr with read_format, inherit and the rest set. */
+const struct perf_event_attr *tally_counters_attr(const struct tally_counters *counters,
+						  size_t event);
 /* Why @event is not open, or NULL. */
 const struct tally_error *tally_counters_error(const struct tally_counters *counters, size_t event);
 
@@ -163,7 +181,11 @@ int tally_counters_enable(struct tally_counters *counters);
 int tally_counters_disable(struct tally_counters *counters);
 int tally_counters_reset(struct tally_counters *counters);
 
-/* One cell; the sum over all cells (times added, scaling per cell). Never fails on a closed cell.
+/*
+ * One cell; the sum over all cells, each scaled on its own and the times added. A cell that is not
+ * open is a state, no error. A task's event that is bound to one processor is enabled also while
+ * the task runs on others, so that its cell is never scaled; their sum is, against the task's own
+ * time, when they cover every online processor.
  */
 int tally_counters_read(struct tally_counters *counters, size_t event, size_t task, size_t cpu,
 			struct tally_value *value);

@@ -20,9 +20,10 @@
 /* A large group is rare enough not to make every read pay for its buffer. */
 #define SMALL_READ_WORDS 64
 
-int tally_counter_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
-		       struct tally_counter *leader, unsigned long flags,
-		       struct tally_counter **counter, struct tally_error *err)
+int tly_counter_open(const struct perf_event_attr *attr, const char *name,
+		     const struct perf_event_attr *leader_attr, pid_t pid, int cpu,
+		     struct tally_counter *leader, unsigned long flags,
+		     struct tally_counter **counter, struct tally_error *err)
 {
 	struct tally_counter *c = calloc(1, sizeof(*c));
 
@@ -30,8 +31,8 @@ int tally_counter_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 	if (!c)
 		return tly_error(err, -ENOMEM, "out of memory");
 	c->read_format = attr->read_format;
-	c->fd = tally_attr_open(attr, pid, cpu, leader ? leader->fd : -1,
-				flags | PERF_FLAG_FD_CLOEXEC, err);
+	c->fd = tly_attr_open(attr, name, leader_attr, pid, cpu, leader ? leader->fd : -1,
+			      flags | PERF_FLAG_FD_CLOEXEC, err);
 	if (c->fd < 0) {
 		int code = c->fd;
 
@@ -42,6 +43,13 @@ int tally_counter_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 		ioctl(c->fd, PERF_EVENT_IOC_ID, &c->id);
 	*counter = c;
 	return 0;
+}
+
+int tally_counter_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
+		       struct tally_counter *leader, unsigned long flags,
+		       struct tally_counter **counter, struct tally_error *err)
+{
+	return tly_counter_open(attr, NULL, NULL, pid, cpu, leader, flags, counter, err);
 }
 
 void tally_counter_close(struct tally_counter *counter)
@@ -174,7 +182,7 @@ int tally_counter_query_bpf(struct tally_counter *counter, uint32_t *ids, uint32
 	if (code == 0 || code == -ENOSPC) {
 		*nr = query->prog_cnt;
 		if (max)
-		memcpy(ids, query->ids, (*nr < max ? *nr : max) * sizeof(*ids));
+			memcpy(ids, query->ids, (*nr < max ? *nr : max) * sizeof(*ids));
 	}
 	free(query);
 	return code;

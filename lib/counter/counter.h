@@ -15,4 +15,10 @@ struct tally_counter {
 	bool page_tried;
 };
 
+/* tally_counter_open() with what tly_attr_open() wants to know for its messages. */
+int tly_counter_open(const struct perf_event_attr *attr, const char *name,
+		     const struct perf_event_attr *leader_attr, pid_t pid, int cpu,
+		     struct tally_counter *leader, unsigned long flags,
+		     struct tally_counter **counter, struct tally_error *err);
+
 #endif

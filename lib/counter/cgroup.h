@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LIB_COUNTER_CGROUP_H
+#define LIB_COUNTER_CGROUP_H
+
+#include <tally/error.h>
+
+/*
+ * Opens the folder of a cgroup: @name is a folder of a cgroup file system, or is found below the
+ * mount of the v1 perf_event hierarchy or, where there is none, of the unified one. Returns a
+ * descriptor or a negative errno value.
+ */
+int tly_cgroup_open(const char *name, struct tally_error *err);
+
+#endif
