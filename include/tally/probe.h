@@ -30,6 +30,7 @@ struct tally_system {
 	long max_stack;
 	int kptr_restrict;
 	bool cap_perfmon, cap_sys_admin, cap_ipc_lock, cap_sys_ptrace; /* effective */
+	bool may_gain_perfmon, may_gain_sys_admin;		       /* in the bounding set */
 	bool user_namespace; /* capabilities reach no further than a user namespace */
 	int seccomp;	     /* 0 none, 1 strict, 2 filter */
 	bool has_syscall;    /* perf_event_open is there and not refused by a filter */
@@ -55,6 +56,41 @@ bool tally_system_privileged(const struct tally_system *system);
  * SIZE_MAX: unlimited. What other processes of the user hold of it is not known.
  */
 size_t tally_system_ring_budget(void);
+
+enum tally_verdict {
+	TALLY_CAN,
+	TALLY_CANNOT,  /* this machine or kernel has no such thing, and no setting changes that */
+	TALLY_MAY_NOT, /* it is there, but not for this process: error.remedy has the command */
+};
+
+enum tally_ability_group {
+	TALLY_ABILITY_EVENT,  /* a kind of event, counted on the process's own user code */
+	TALLY_ABILITY_SCOPE,  /* whose and which code, with a software event */
+	TALLY_ABILITY_SAMPLE, /* what a sample can hold, and how it comes back */
+};
+#define TALLY_ABILITY_GROUPS 3
+
+/* One thing to measure, as tried out here. */
+struct tally_ability {
+	const char *name; /* "tracepoint": one word, kept from release to release */
+	const char *what; /* what it gives, for people */
+	enum tally_ability_group group;
+	bool pmu; /* needs a hardware PMU */
+	enum tally_verdict verdict;
+	char detail[64];	  /* what was found ("up to level 2"), or "" */
+	struct tally_error error; /* why not; the same text for the same cause */
+};
+
+/* How many there are to try. */
+size_t tally_abilities_count(void);
+
+/*
+ * Tries the ability at @index, below tally_abilities_count(), on the calling thread by opening the
+ * event, using it where that can be done at once, and closing it. @system is what
+ * tally_system_probe() found.
+ */
+void tally_ability_probe(size_t index, const struct tally_system *system,
+			 struct tally_ability *ability);
 
 #ifdef __cplusplus
 }

@@ -77,18 +77,24 @@ static bool exists(const char *root, const char *name)
 	return join(path, root, name) && !access(path, F_OK);
 }
 
+static uint64_t capabilities(const char *status, const char *line)
+{
+	const char *found = strstr(status, line);
+
+	return found ? strtoull(found + strlen(line), NULL, 16) : 0;
+}
+
 static void read_status(struct tally_system *system, const char *root)
 {
 	char text[8192];
 	const char *line;
-	uint64_t caps = 0;
+	uint64_t caps, bounds;
 
 	system->seccomp = -1;
 	if (!read_text(root, "/proc/self/status", text, sizeof(text)))
 		return;
-	line = strstr(text, "\nCapEff:");
-	if (line)
-		caps = strtoull(line + strlen("\nCapEff:"), NULL, 16);
+	caps = capabilities(text, "\nCapEff:");
+	bounds = capabilities(text, "\nCapBnd:");
 	line = strstr(text, "\nSeccomp:");
 	if (line)
 		system->seccomp = (int)strtol(line + strlen("\nSeccomp:"), NULL, 10);
@@ -96,6 +102,8 @@ static void read_status(struct tally_system *system, const char *root)
 	system->cap_sys_admin = caps >> CAPABILITY_SYS_ADMIN & 1;
 	system->cap_ipc_lock = caps >> CAPABILITY_IPC_LOCK & 1;
 	system->cap_sys_ptrace = caps >> CAPABILITY_SYS_PTRACE & 1;
+	system->may_gain_perfmon = bounds >> CAPABILITY_PERFMON & 1;
+	system->may_gain_sys_admin = bounds >> CAPABILITY_SYS_ADMIN & 1;
 }
 
 /* The initial user namespace maps every id to itself; no other one does. */

@@ -104,13 +104,15 @@ static void test_rights(void **state)
 	struct tally_system system;
 
 	/* Bits 14 and 38, and no other. */
-	put(tree, "/proc/self/status", "Name:\tx\nCapEff:\t0000004000004000\nSeccomp:\t2\n");
+	put(tree, "/proc/self/status",
+	    "Name:\tx\nCapEff:\t0000004000004000\nCapBnd:\t0\nSeccomp:\t2\n");
 	put(tree, "/proc/self/uid_map", "         0          0 4294967295\n");
 	tly_system_read(&system, tree->root);
 	assert_true(system.cap_perfmon);
 	assert_true(system.cap_ipc_lock);
 	assert_false(system.cap_sys_admin);
 	assert_false(system.cap_sys_ptrace);
+	assert_false(system.may_gain_perfmon);
 	assert_int_equal(system.seccomp, 2);
 	assert_true(tally_system_privileged(&system));
 
@@ -120,12 +122,15 @@ static void test_rights(void **state)
 	assert_false(tally_system_privileged(&system));
 
 	/* The bits of two others. */
-	put(tree, "/proc/self/status", "CapPrm:\t0\nCapEff:\t0000000000280000\nSeccomp:\t0\n");
+	put(tree, "/proc/self/status",
+	    "CapPrm:\t0\nCapEff:\t0000000000280000\nCapBnd:\t0000004000000000\n");
 	put(tree, "/proc/self/uid_map", "0 0 4294967295\n");
 	tly_system_read(&system, tree->root);
 	assert_false(system.cap_perfmon);
 	assert_true(system.cap_sys_admin);
 	assert_true(system.cap_sys_ptrace);
+	assert_true(system.may_gain_perfmon);
+	assert_int_equal(system.seccomp, -1);
 	assert_true(tally_system_privileged(&system));
 }
 
