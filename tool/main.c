@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tool/command.h"
+#include "tool/commands.h"
 #include "tool/help.h"
 
 static int run_help(const struct tool_command *command, int argc, char **argv);
@@ -19,6 +20,7 @@ static const struct tool_command help_command = {
 };
 
 const struct tool_command *const tool_commands[] = {
+	&doctor_command,
 	&help_command,
 	NULL,
 };

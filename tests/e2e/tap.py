@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""A TAP test script in few words: cases are functions named case_..., run in the order written.
+
+    from tap import *
+
+    def case_exit_status_is_passed_on():
+        equal(tally('stat', '--', 'false').returncode, 1)
+
+    if __name__ == '__main__':
+        main()
+"""
+import inspect
+import json
+import os
+import subprocess
+import sys
+import traceback
+
+TALLY = os.environ.get('TALLY', 'tally')
+
+
+class Skip(Exception):
+    """The case needs what this machine or user lacks; the text says what."""
+
+
+def skip(reason):
+    raise Skip(reason)
+
+
+def need_root():
+    if os.geteuid() != 0:
+        skip('needs root')
+
+
+def check(condition, message='condition is false'):
+    if not condition:
+        raise AssertionError(message)
+
+
+def equal(found, expected, what=''):
+    if found != expected:
+        raise AssertionError('%s: found %r, expected %r' % (what or 'values', found, expected))
+
+
+def contains(text, part):
+    if part not in text:
+        raise AssertionError('no %r in:\n%s' % (part, text))
+
+
+def run(*argv, timeout=60, **more):
+    """The finished process, with text in stdout and stderr."""
+    env = dict(os.environ, LC_ALL='C', **more.pop('env', {}))
+    return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=timeout, env=env, **more)
+
+
+def tally(*args, **more):
+    return run(TALLY, *args, **more)
+
+
+def tally_json(*args, status=0, **more):
+    """What the tool wrote on standard output, read as JSON."""
+    done = tally(*args, **more)
+    equal(done.returncode, status, 'status of tally %s\n%s' % (' '.join(args), done.stderr))
+    return json.loads(done.stdout)
+
+
+def main():
+    script = sys.modules['__main__']
+    cases = [(name, case) for name, case in vars(script).items()
+             if name.startswith('case_') and inspect.isfunction(case)]
+    failed = 0
+    print('1..%d' % len(cases))
+    for number, (name, case) in enumerate(cases, 1):
+        title = name[len('case_'):].replace('_', ' ')
+        try:
+            case()
+            print('ok %d - %s' % (number, title))
+        except Skip as reason:
+            print('ok %d - %s # SKIP %s' % (number, title, reason))
+        except Exception:  # a crash of the case is a failure like any other
+            failed += 1
+            for line in traceback.format_exc().splitlines():
+                print('# ' + line)
+            print('not ok %d - %s' % (number, title))
+        sys.stdout.flush()
+    sys.exit(1 if failed else 0)

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* The subcommands; tool/main.c puts them in order. */
+#ifndef TOOL_COMMANDS_H
+#define TOOL_COMMANDS_H
+
+#include "tool/command.h"
+
+extern const struct tool_command doctor_command;
+
+#endif
