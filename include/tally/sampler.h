@@ -107,19 +107,18 @@ size_t tally_ring_scan(const struct tally_span piece[2], struct tally_sampler_st
 struct tally_sampler;
 
 /*
- * Maps the rings that @counters, opened from @events, write to, and redirects the events of a cell
- * into them (ABI: ioctl.set_output): one ring for each processor, which all tasks share, or one for
- * each task where events are not bound to a processor; and apart from those, the same again for
- * events with attr.write_backward. Events must have been opened with sample_id_all and
- * PERF_SAMPLE_IDENTIFIER when there are several, and with PERF_SAMPLE_TIME for options.ordered.
- * @events and @counters must outlive the sampler; @options may be NULL: all zero.
+ * Maps the rings that @counters write to and redirects the events of a cell into them (ABI:
+ * ioctl.set_output): one ring for each processor, which all tasks share, or one for each task where
+ * events are not bound to a processor; and apart from those, the same again for events with
+ * attr.write_backward. Events must have been opened with sample_id_all and PERF_SAMPLE_IDENTIFIER
+ * when there are several, and with PERF_SAMPLE_TIME for options.ordered.
+ * @counters must outlive the sampler; @options may be NULL: all zero.
  *
  * Errors: -EINVAL the attrs do not allow what was asked, -EPERM over the mlock budget, -ENOMEM,
  * those of tally_ring_map_aux().
  */
-int tally_sampler_new(const struct tally_events *events, struct tally_counters *counters,
-		      const struct tally_sampler_options *options, struct tally_sampler **sampler,
-		      struct tally_error *err);
+int tally_sampler_new(struct tally_counters *counters, const struct tally_sampler_options *options,
+		      struct tally_sampler **sampler, struct tally_error *err);
 void tally_sampler_free(struct tally_sampler *sampler);
 
 /*
