@@ -8,7 +8,7 @@
  *
  * A machine keeps every mapping with the time from which it held, so that a record can be resolved
  * in any order once the side-band records (MMAP, MMAP2, COMM, FORK, EXIT, KSYMBOL) have been fed:
- *feeding in time order is not needed and reading the samples needs no sort.
+ * feeding in time order is not needed and reading the samples needs no sort.
  *
  * An object and those made from it are used by one thread at a time. Strings stay valid until the
  * tally_symbols is freed.
@@ -56,7 +56,10 @@ int tally_machine_feed(struct tally_machine *machine, const struct tally_record 
 		       uint64_t time);
 /* Takes in what /proc says of a live process, or of the kernel and its modules (@pid -1). */
 int tally_machine_feed_proc(struct tally_machine *machine, int pid, struct tally_error *err);
-/* Expects the file called @filename to have this build-id; others are not used for symbols. */
+/*
+ * Expects the file called @filename, where its mappings do not say themselves, to have this
+ * build-id: no other is used for symbols. Returns 0 or -ENOMEM.
+ */
 int tally_machine_build_id(struct tally_machine *machine, const char *filename,
 			   const uint8_t *build_id, size_t size);
 
@@ -64,9 +67,12 @@ int tally_machine_build_id(struct tally_machine *machine, const char *filename,
 const char *tally_machine_comm(struct tally_machine *machine, uint32_t pid, uint32_t tid,
 			       uint64_t time);
 
-/* A function, from a symbol table, kallsyms or a JIT's map. */
+/*
+ * A function, from a symbol table, kallsyms or a JIT's map. One function is one object: pointers
+ * may be compared. C++ and Rust names are demangled, without their parameters.
+ */
 struct tally_symbol {
-	const char *name;    /* demangled */
+	const char *name;
 	uint64_t start, end; /* addresses in the dso, end exclusive */
 };
 
@@ -90,6 +96,11 @@ void tally_machine_resolve(struct tally_machine *machine, uint32_t pid, uint64_t
 
 const char *tally_dso_name(const struct tally_dso *dso); /* "/usr/bin/ls", "[kernel.kallsyms]" */
 const char *tally_dso_short_name(const struct tally_dso *dso); /* "ls", "[kernel]" */
+/*
+ * Why there are no names for it, as a sentence without a full stop ("the file has changed since the
+ * recording (...)"); NULL when there are. Loads the file.
+ */
+const char *tally_dso_problem(struct tally_dso *dso);
 /* Copies the build-id; returns its size, 0 when there is none. */
 size_t tally_dso_build_id(struct tally_dso *dso, uint8_t build_id[20]);
 
