@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The recorded path names what was mapped at the time of the recording; what is there now may be
+ * another build. Where the recording has the build-id, only a file of the same one is used: wrong
+ * names are worse than none.
+ */
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "lib/symbol/dso.h"
+
+/* Accepts the build-id of the file just opened, or says why not. */
+static bool check_build_id(struct tally_dso *dso, Elf *elf)
+{
+	struct tly_build_id id;
+	char wanted[TLY_BUILD_ID_TEXT], found[TLY_BUILD_ID_TEXT];
+
+	tly_elf_build_id(elf, &id);
+	if (!dso->build_id_expected) {
+		dso->build_id = id;
+		return true;
+	}
+	if (tly_build_id_equal(&id, &dso->build_id))
+		return true;
+	tly_build_id_format(&dso->build_id, wanted);
+	tly_build_id_format(&id, found);
+	tly_dso_problem(dso,
+			"the file has changed since the recording (its build-id was %s, now %s)",
+			wanted, found[0] ? found : "none");
+	return false;
+}
+
+static int no_debug_info(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+			 const char *file, const char *link, GElf_Word crc, char **found)
+{
+	(void)module, (void)data, (void)name, (void)base, (void)file, (void)link, (void)crc;
+	(void)found;
+	return -1;
+}
+
+/*
+ * Distributions ship a compressed symbol table in .gnu_debugdata of stripped files. libdwfl unpacks
+ * it; with a base of 0 for position-independent files it leaves addresses as they are in the file.
+ */
+static int add_mini_debug_info(struct tly_symtab *symtab, struct tly_strings *strings,
+			       const char *path)
+{
+	const Dwfl_Callbacks callbacks = {
+		.find_debuginfo = no_debug_info,
+		.find_elf = dwfl_build_id_find_elf,
+		.section_address = dwfl_offline_section_address,
+	};
+	Dwfl *dwfl = dwfl_begin(&callbacks);
+	Dwfl_Module *module;
+	GElf_Addr bias = 0;
+	int nr, ret = 0;
+
+	if (!dwfl)
+		return 0;
+	module = dwfl_report_elf(dwfl, path, path, -1, 0, false);
+	dwfl_report_end(dwfl, NULL, NULL);
+	nr = module && dwfl_module_getelf(module, &bias) ? dwfl_module_getsymtab(module) : 0;
+	for (int i = 1; i < nr && !ret; i++) {
+		GElf_Word section;
+		GElf_Sym symbol;
+		GElf_Addr address;
+		const char *name =
+			dwfl_module_getsym_info(module, i, &symbol, &address, &section, NULL, NULL);
+
+		if (!name || !name[0] || section == SHN_UNDEF ||
+		    GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
+			continue;
+		name = tly_strings_add(strings, name, strlen(name));
+		if (!name ||
+		    tly_symtab_add(symtab, address - bias, symbol.st_size, name, TLY_LOCAL))
+			ret = -ENOMEM;
+	}
+	dwfl_end(dwfl);
+	return ret;
+}
+
+/* Adds what the separate debug file of @elf says. Returns whether it had symbols, or -ENOMEM. */
+static long add_debug_file(struct tally_dso *dso, Elf *elf, struct tly_elf *debug)
+{
+	char *path = tly_debug_file(dso, elf);
+	long nr = 0;
+
+	if (!path)
+		return 0;
+	if (!tly_elf_open(debug, path, false)) {
+		nr = tly_elf_symbols(debug->elf, SHT_SYMTAB, dso->symtab);
+		dso->debug_path = tly_strings_intern(&dso->owner->strings, path);
+	}
+	free(path);
+	return nr;
+}
+
+static int add_symbols(struct tally_dso *dso, Elf *elf, const char *path)
+{
+	struct tly_strings *strings = &dso->owner->strings;
+	struct tly_elf debug = {.fd = -1};
+	GElf_Shdr header;
+	long nr, ret;
+
+	dso->nr_segments = tly_elf_segments(elf, &dso->segments);
+	if (dso->nr_segments < 0)
+		return dso->nr_segments;
+	nr = tly_elf_symbols(elf, SHT_SYMTAB, dso->symtab);
+	if (!nr)
+		nr = add_debug_file(dso, elf, &debug);
+	ret = nr;
+	if (ret == 0)
+		ret = tly_elf_symbols(elf, SHT_DYNSYM, dso->symtab);
+	if (ret >= 0 && nr == 0 && path && tly_elf_section(elf, ".gnu_debugdata", &header))
+		ret = add_mini_debug_info(dso->symtab, strings, path);
+	if (ret >= 0)
+		ret = tly_elf_plt(elf, dso->symtab, strings);
+	if (ret >= 0) {
+		uint64_t address;
+
+		if (tly_symtab_by_name(dso->symtab, "_text", &address))
+			dso->text = address;
+		if (tly_symtab_by_name(dso->symtab, "_stext", &address))
+			dso->stext = address;
+		/* While the files that the names are in are open. */
+		ret = tly_symtab_finish(dso->symtab, strings);
+	}
+	tly_elf_close(&debug);
+	return ret < 0 ? ret : 0;
+}
+
+int tly_dso_load_elf(struct tally_dso *dso, const char *path)
+{
+	struct tly_elf file;
+	int ret = tly_elf_open(&file, path, false);
+
+	if (ret)
+		return ret;
+	if (!check_build_id(dso, file.elf)) {
+		tly_elf_close(&file);
+		return -ESTALE;
+	}
+	dso->path = tly_strings_intern(&dso->owner->strings, path);
+	ret = add_symbols(dso, file.elf, path);
+	tly_elf_close(&file);
+	if (!ret) {
+		dso->problem = NULL;
+		if (!dso->symtab->nr)
+			tly_dso_problem(dso, "the file has no symbols");
+	}
+	return ret;
+}
+
+/* Tries one place; frees @path. True when the search is over. */
+static bool try_path(struct tally_dso *dso, char *path)
+{
+	int ret = path ? tly_dso_load_elf(dso, path) : -ENOMEM;
+
+	free(path);
+	return !ret || ret == -ENOMEM;
+}
+
+static char *print_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *print_path(const char *format, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, format);
+	if (vasprintf(&text, format, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	return text;
+}
+
+/* Places where only a file with the right build-id is believed. */
+static bool try_by_build_id(struct tally_dso *dso, int recorded_len)
+{
+	char id[TLY_BUILD_ID_TEXT];
+	const char *home = getenv("HOME");
+
+	tly_build_id_format(&dso->build_id, id);
+	/* The mount namespace of the process, and the store of what was recorded with perf. */
+	if (try_path(dso, print_path("/proc/%u/root%.*s", dso->pid, recorded_len, dso->name)))
+		return true;
+	if (home && try_path(dso, print_path("%s/.debug/.build-id/%.2s/%s/elf", home, id, id + 2)))
+		return true;
+	return try_path(
+		dso, print_path("%s/.build-id/%.2s/%s", dso->owner->options.debug_dir, id, id + 2));
+}
+
+void tly_dso_load_file(struct tally_dso *dso)
+{
+	static const char deleted[] = " (deleted)";
+	const char *symfs = dso->owner->options.symfs;
+	size_t len = strlen(dso->name);
+	bool gone = false;
+	char *path;
+	int ret;
+
+	if (len > sizeof(deleted) - 1 && !strcmp(dso->name + len - sizeof(deleted) + 1, deleted)) {
+		len -= sizeof(deleted) - 1;
+		gone = true;
+	}
+	/* What has taken the place of a deleted file is another, unless the build-id says not. */
+	if (!gone || dso->build_id_expected) {
+		path = print_path("%s%.*s", symfs ? symfs : "", (int)len, dso->name);
+		ret = path ? tly_dso_load_elf(dso, path) : -ENOMEM;
+		free(path);
+		if (!ret || ret == -ENOMEM)
+			return;
+		if (ret == -ENOEXEC)
+			tly_dso_problem(dso, "not an ELF file");
+		else if (ret != -ESTALE)
+			tly_dso_problem(dso, "cannot open the file: %s", strerror(-ret));
+	} else {
+		tly_dso_problem(dso, "the file was deleted while the program ran");
+	}
+	if (dso->build_id_expected) {
+		const char *problem = dso->problem;
+
+		if (!try_by_build_id(dso, len))
+			dso->problem = problem;
+	}
+}
+
+void tly_dso_load_vdso(struct tally_dso *dso)
+{
+	char *image = (char *)getauxval(AT_SYSINFO_EHDR);
+	struct tly_elf file;
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
+	size_t size;
+
+	/*
+	 * The code that every process of this boot has. Its section headers are its last part,
+	 * which is how its size is known.
+	 */
+	if (!image || memcmp(image, ELFMAG, SELFMAG) || image[EI_CLASS] != ELFCLASS64) {
+		tly_dso_problem(dso, "this process has no vdso to take the symbols from");
+		return;
+	}
+	size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+	if (tly_elf_open_memory(&file, image, size)) {
+		tly_dso_problem(dso, "the vdso of this kernel cannot be read");
+		return;
+	}
+	if (check_build_id(dso, file.elf))
+		add_symbols(dso, file.elf, NULL);
+	else
+		tly_dso_problem(dso, "the recording was made on another kernel");
+	tly_elf_close(&file);
+}
