@@ -51,6 +51,8 @@ enum tally_callgraph {
 #define TALLY_EVENT_MODIFIED	(1u << 5) /* u, k, h, G or H chose the exclude_ bits */
 #define TALLY_EVENT_LEADER_SAMPLING                                                                \
 	(1u << 6) /* modifier S: only the leader samples, with the group's values */
+#define TALLY_EVENT_PER_PACKAGE (1u << 7) /* sysfs: counts for a whole package, as cpus has it */
+#define TALLY_EVENT_SNAPSHOT	(1u << 8) /* sysfs: a value of the moment, not a sum */
 
 /*
  * One event of a list. The strings and attr belong to the list. A caller may change *attr (within

@@ -87,7 +87,7 @@ int tly_breakpoint_add(struct tly_parse *parse, const char **cursor)
 	}
 	if (!length)
 		length = type == HW_BREAKPOINT_X ? DEFAULT_CODE_LENGTH : DEFAULT_DATA_LENGTH;
-	event = tly_parse_add(parse, PERF_TYPE_BREAKPOINT, 0, (struct tly_span){"", 0});
+	event = tly_parse_add(parse, PERF_TYPE_BREAKPOINT, 0, tly_span_of(""));
 	if (!event)
 		return tly_parse_no_memory(parse);
 	event->attr.attr.bp_type = type;

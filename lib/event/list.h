@@ -25,6 +25,7 @@ struct tly_event {
 	const char *filter;	    /* NULL: none */
 	bool filterable;	    /* the kernel may take a filter for it */
 	bool guest_host;	    /* G or H was given */
+	bool core;		    /* counted by the processors' own unit event.pmu */
 	struct tly_string *strings; /* what the pointers of event and attr point to */
 };
 

@@ -67,7 +67,7 @@ static unsigned int distance(const struct tly_nearest *nearest, const char *name
 void tly_nearest_consider(struct tly_nearest *nearest, const char *name, const char *shown)
 {
 	size_t length = strlen(name), at;
-	unsigned int d;
+	unsigned int d, excess;
 
 	if (!shown)
 		shown = name;
@@ -75,16 +75,22 @@ void tly_nearest_consider(struct tly_nearest *nearest, const char *name, const c
 	    !nearest->length || nearest->length > TLY_NEAREST_MAX)
 		return;
 	d = distance(nearest, name, length);
+	excess = length > nearest->length ? length - nearest->length : 0;
 	for (size_t i = 0; i < nearest->nr; i++)
 		if (!strcmp(nearest->best[i].name, shown))
 			return;
-	for (at = nearest->nr; at > 0 && d < nearest->best[at - 1].distance; at--)
+	/* Of names equally near, the shorter. */
+	for (at = nearest->nr; at > 0 && (d < nearest->best[at - 1].distance ||
+					  (d == nearest->best[at - 1].distance &&
+					   excess < nearest->best[at - 1].excess));
+	     at--)
 		if (at < TLY_NEAREST)
 			nearest->best[at] = nearest->best[at - 1];
 	if (at == TLY_NEAREST)
 		return;
 	strcpy(nearest->best[at].name, shown);
 	nearest->best[at].distance = d;
+	nearest->best[at].excess = excess;
 	if (nearest->nr < TLY_NEAREST)
 		nearest->nr++;
 }

@@ -14,6 +14,7 @@ struct tly_nearest {
 	struct {
 		char name[TLY_NEAREST_MAX];
 		unsigned int distance;
+		unsigned int excess; /* letters more than wanted */
 	} best[TLY_NEAREST];
 	size_t nr;
 };

@@ -2,9 +2,10 @@
 /*
  * The parser of event names: what its files share.
  *
- *	parse.c		lists, groups, modifiers; decides what kind of event a word is
+ *	parse.c		lists and groups; decides what kind of event a text is
+ *	modifiers.c	the letters behind the last ':'
  *	terms.c		/term=value,.../ and the terms that every event takes
- *	pmu.c, tracepoint.c, breakpoint.c, probe.c	one kind of event each
+ *	plain.c, pmu.c, tracepoint.c, breakpoint.c, probe.c	one kind of event each
  */
 #ifndef LIB_EVENT_PARSE_H
 #define LIB_EVENT_PARSE_H
@@ -24,13 +25,18 @@ struct tly_span {
 
 #define TLY_SPAN(s) (int)(s).length, (s).at /* for "%.*s" */
 
+struct tly_span tly_span_of(const char *text);
 bool tly_span_is(struct tly_span span, const char *word);
+
+struct tly_pmu;
 
 struct tly_parse {
 	struct tally_events *events;
 	const struct tly_roots *roots;
 	const char *text;
-	struct tally_error *err;
+	struct tally_error *err; /* never NULL */
+	struct tly_pmu *cores;	 /* as tly_pmu_cores() has it */
+	int nr_cores;		 /* -1: not looked for yet */
 };
 
 /* As tly_error(), with the position of @at in the text. */
@@ -66,6 +72,8 @@ int tly_term_apply(struct tly_parse *parse, struct tly_event *event, const struc
 
 /* Decimal or 0x hexadecimal, all of it; false when it is not, or does not fit. */
 bool tly_number(struct tly_span text, uint64_t *value);
+/* "r1a2": hexadecimal behind an r. */
+bool tly_raw_config(struct tly_span word, uint64_t *config);
 
 /* Appends an event of a kind that counts on the processors: guests are left out. */
 struct tly_event *tly_parse_add(struct tly_parse *parse, uint32_t type, uint64_t config,

@@ -7,19 +7,10 @@
 #include "lib/error.h"
 #include "lib/event/parse.h"
 
-bool tly_number(struct tly_span text, uint64_t *value)
+static bool take_digits(struct tly_span text, unsigned int base, uint64_t *value)
 {
-	unsigned int base = 10;
-	size_t i = 0;
-
 	*value = 0;
-	if (text.length > 2 && text.at[0] == '0' && (text.at[1] | 0x20) == 'x') {
-		base = 16;
-		i = 2;
-	}
-	if (i == text.length)
-		return false;
-	for (; i < text.length; i++) {
+	for (size_t i = 0; i < text.length; i++) {
 		unsigned char c = text.at[i];
 		unsigned int digit;
 
@@ -33,7 +24,21 @@ bool tly_number(struct tly_span text, uint64_t *value)
 		    __builtin_add_overflow(*value, digit, value))
 			return false;
 	}
-	return true;
+	return text.length;
+}
+
+bool tly_number(struct tly_span text, uint64_t *value)
+{
+	if (text.length > 2 && text.at[0] == '0' && (text.at[1] | 0x20) == 'x')
+		return take_digits((struct tly_span){text.at + 2, text.length - 2}, 16, value);
+	return take_digits(text, 10, value);
+}
+
+bool tly_raw_config(struct tly_span word, uint64_t *config)
+{
+	if (word.length < 2 || word.length > 17 || word.at[0] != 'r')
+		return false;
+	return take_digits((struct tly_span){word.at + 1, word.length - 1}, 16, config);
 }
 
 static bool ends_name(char c)

@@ -146,8 +146,7 @@ static int add(const char *system, const char *event, void *ctx)
 		return tly_parse_error(parse, ret, adding->span.at, "cannot read %s: %s", path,
 				       strerror(-ret));
 	snprintf(name, sizeof(name), "%s:%s", system, event);
-	added = tly_parse_add(parse, PERF_TYPE_TRACEPOINT, id,
-			      (struct tly_span){name, strlen(name)});
+	added = tly_parse_add(parse, PERF_TYPE_TRACEPOINT, id, tly_span_of(name));
 	if (!added)
 		return tly_parse_no_memory(parse);
 	added->filterable = true;
