@@ -77,7 +77,7 @@ static bool find_mount(char *mount, size_t size)
 	return found;
 }
 
-static bool is_cgroup(int fd)
+bool tly_is_cgroup(int fd)
 {
 	struct statfs fs;
 
@@ -92,7 +92,7 @@ int tly_cgroup_open(const char *name, struct tally_error *err)
 
 	if (name[0] == '/') {
 		fd = open(name, DIR_FLAGS);
-		if (fd >= 0 && is_cgroup(fd))
+		if (fd >= 0 && tly_is_cgroup(fd))
 			return fd;
 		if (fd >= 0)
 			close(fd);

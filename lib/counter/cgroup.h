@@ -2,7 +2,12 @@
 #ifndef LIB_COUNTER_CGROUP_H
 #define LIB_COUNTER_CGROUP_H
 
+#include <stdbool.h>
+
 #include <tally/error.h>
+
+/* Whether @fd is open on a file system of cgroups. */
+bool tly_is_cgroup(int fd);
 
 /*
  * Opens the folder of a cgroup: @name is a folder of a cgroup file system, or is found below the

@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Why perf_event_open(2) said no, as a sentence and a remedy. */
+/*
+ * Why perf_event_open(2) said no, as a sentence and a remedy.
+ *
+ *	refusal.c         walks the causes and writes the sentence
+ *	refusal_causes.c  the causes: one row for each, from the certain to the general
+ *	refusal_probe.c   asks the kernel: is there a PMU, which part of the attr is it
+ */
 #ifndef LIB_COUNTER_REFUSAL_H
 #define LIB_COUNTER_REFUSAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 #include <tally/error.h>
 
 #include "lib/counter/attr_open.h"
 
-/* One refused call. */
+/* One refused call, and what is found out about it. */
 struct tly_refusal {
 	int code; /* negative errno value of the first answer */
 	const struct tly_attr_copy *attr;
@@ -16,9 +25,53 @@ struct tly_refusal {
 	pid_t pid;
 	int cpu, group_fd;
 	unsigned long flags;
+
+	char detail[160]; /* {detail} of the sentences: set by the cause that holds */
 };
 
+/*
+ * A cause of refusal. In the texts {event} {detail} {pid} {cpu} {type} {error} {paranoid} {program}
+ * stand for what is known of this refusal.
+ */
+struct tly_cause {
+	int code; /* negative errno value of the kernel's answer, or 0: any */
+	bool (*holds)(struct tly_refusal *refusal);
+	const char *what;   /* ends the sentence "cannot open EVENT: ..." */
+	const char *remedy; /* a sentence or a command */
+};
+
+/* The first that holds is the one; the last row holds always. */
+extern const struct tly_cause tly_causes[];
+
 /* Fills in @err and returns refusal->code. Opens and closes events of its own to find out. */
-int tly_refusal_explain(const struct tly_refusal *refusal, struct tally_error *err);
+int tly_refusal_explain(struct tly_refusal *refusal, struct tally_error *err);
+
+void tly_refusal_detail(struct tly_refusal *refusal, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The value of a file that holds one number, or @absent. */
+long tly_read_setting(const char *path, long absent);
+
+/* -errno of opening an event that needs no right beyond the call itself; 0 if it opens. */
+int tly_probe_call(void);
+/* Whether @code is one of those with which a kernel says that it has no such event. */
+bool tly_is_unsupported(int code);
+/* Whether any generic hardware event opens. */
+bool tly_probe_pmu(void);
+/* Whether the same attr opens, disabled, on the calling thread and without a group. */
+bool tly_probe_on_self(const struct tly_refusal *refusal);
+/* The same for the event alone: type and config with nothing else asked for. */
+bool tly_probe_bare(const struct tly_refusal *refusal);
+/* 0 or -errno of the same with attr.@field set to @value. */
+int tly_probe_changed(const struct tly_refusal *refusal, const char *field, uint64_t value);
+/* Whether it opens on its own target outside of the group. */
+bool tly_probe_without_group(const struct tly_refusal *refusal);
+
+/*
+ * Finds the smallest part of what the attr asks for with which the open still fails in the same
+ * way, and sets the detail to its names: "PERF_SAMPLE_AUX", or two joined by " with ". Returns how
+ * many there are, 0 if it is none of what can be left out.
+ */
+int tly_probe_features(struct tly_refusal *refusal, bool *known);
 
 #endif
