@@ -1,0 +1,784 @@
+// SPDX-License-Identifier: MIT
+/* What the fields and bits of the attr change about an event, and what they refuse. */
+#include <linux/hw_breakpoint.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conformance.h"
+#include "workload.h"
+
+#define TIMES (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
+
+/* ---- what is refused: an otherwise good event with one thing changed ---- */
+
+enum field {
+	F_CONFIG,
+	F_PERIOD,
+	F_SAMPLE_TYPE,
+	F_READ_FORMAT,
+	F_REGS_USER,
+	F_REGS_INTR,
+	F_STACK_USER,
+	F_CLOCKID,
+	F_AUX_SAMPLE,
+	F_BRANCH,
+};
+
+static void set_field(struct perf_event_attr *attr, enum field field, uint64_t value)
+{
+	switch (field) {
+	case F_CONFIG:
+		attr->config = value;
+		break;
+	case F_PERIOD:
+		attr->sample_period = value;
+		break;
+	case F_SAMPLE_TYPE:
+		attr->sample_type = value;
+		break;
+	case F_READ_FORMAT:
+		attr->read_format = value;
+		break;
+	case F_REGS_USER:
+		attr->sample_type = PERF_SAMPLE_REGS_USER;
+		attr->sample_regs_user = value;
+		break;
+	case F_REGS_INTR:
+		attr->sample_type = PERF_SAMPLE_REGS_INTR;
+		attr->sample_regs_intr = value;
+		break;
+	case F_STACK_USER:
+		attr->sample_type = PERF_SAMPLE_STACK_USER;
+		attr->sample_stack_user = (uint32_t)value;
+		break;
+	case F_CLOCKID:
+		attr->use_clockid = 1;
+		attr->clockid = (int32_t)value;
+		break;
+	case F_AUX_SAMPLE:
+		attr->sample_type = PERF_SAMPLE_AUX;
+		attr->aux_sample_size = (uint32_t)value;
+		break;
+	case F_BRANCH:
+		attr->sample_type = PERF_SAMPLE_BRANCH_STACK;
+		attr->branch_sample_type = value;
+		break;
+	}
+}
+
+static const struct value {
+	struct abi_row about;
+	enum field field;
+	uint64_t value;
+	int error; /* 0: opens */
+} values[] = {
+	{{"attr.config config.sw.unknown", "1000: ENOENT"}, F_CONFIG, 1000, ENOENT},
+	{{"attr.config config.sw.unknown", "bit 32 set: ENOENT"}, F_CONFIG, 1ULL << 32 | 2, ENOENT},
+	{{"attr.config-legacy-msb", "bit 63 set: ENOENT"}, F_CONFIG, 1ULL << 63 | 2, ENOENT},
+	{{"attr.sample_period", "2^63 - 1 opens"}, F_PERIOD, INT64_MAX, 0},
+	{{"attr.sample_period", "2^63: EINVAL"}, F_PERIOD, 1ULL << 63, EINVAL},
+	{{"attr.sample_type-field sample.unknown-bit errno.einval.masks", "bit 24 opens"},
+	 F_SAMPLE_TYPE,
+	 1ULL << 24,
+	 0},
+	{{"attr.sample_type-field sample.unknown-bit errno.einval.masks", "bit 25: EINVAL"},
+	 F_SAMPLE_TYPE,
+	 1ULL << 25,
+	 EINVAL},
+	{{"attr.sample_type-field sample.unknown-bit", "bit 31: EINVAL"},
+	 F_SAMPLE_TYPE,
+	 1ULL << 31,
+	 EINVAL},
+	{{"attr.sample_type-field sample.unknown-bit", "bit 63: EINVAL"},
+	 F_SAMPLE_TYPE,
+	 1ULL << 63,
+	 EINVAL},
+	{{"attr.read_format-field read.unknown-bit", "all five bits open"}, F_READ_FORMAT, 31, 0},
+	{{"attr.read_format-field read.unknown-bit errno.einval.masks", "bit 5: EINVAL"},
+	 F_READ_FORMAT,
+	 1ULL << 5,
+	 EINVAL},
+	{{"attr.read_format-field read.unknown-bit", "bit 63: EINVAL"},
+	 F_READ_FORMAT,
+	 1ULL << 63,
+	 EINVAL},
+	{{"attr.sample_regs_user-field sample.regs_user", "no register: EINVAL"},
+	 F_REGS_USER,
+	 0,
+	 EINVAL},
+	{{"attr.sample_regs_user-field", "ip and sp open"}, F_REGS_USER, 0x180, 0},
+	{{"attr.sample_regs_user-field", "ds: EINVAL"}, F_REGS_USER, 1 << 12, EINVAL},
+	{{"attr.sample_regs_user-field", "es: EINVAL"}, F_REGS_USER, 1 << 13, EINVAL},
+	{{"attr.sample_regs_user-field", "fs: EINVAL"}, F_REGS_USER, 1 << 14, EINVAL},
+	{{"attr.sample_regs_user-field", "gs: EINVAL"}, F_REGS_USER, 1 << 15, EINVAL},
+	{{"attr.sample_regs_user-field", "bit 24 (reserved): EINVAL"},
+	 F_REGS_USER,
+	 1 << 24,
+	 EINVAL},
+	{{"attr.sample_regs_user-field", "xmm0: EOPNOTSUPP"}, F_REGS_USER, 1ULL << 32, EOPNOTSUPP},
+	{{"attr.sample_regs_intr-field sample.regs_intr", "no register: EINVAL"},
+	 F_REGS_INTR,
+	 0,
+	 EINVAL},
+	{{"attr.sample_regs_intr-field", "ip and sp open"}, F_REGS_INTR, 0x180, 0},
+	{{"attr.sample_regs_intr-field", "bit 24 (reserved): EINVAL"},
+	 F_REGS_INTR,
+	 1 << 24,
+	 EINVAL},
+	{{"attr.sample_stack_user-field", "8 opens"}, F_STACK_USER, 8, 0},
+	{{"attr.sample_stack_user-field", "65528 opens"}, F_STACK_USER, 65528, 0},
+	{{"attr.sample_stack_user-field", "12: EINVAL"}, F_STACK_USER, 12, EINVAL},
+	{{"attr.sample_stack_user-field", "65535: EINVAL"}, F_STACK_USER, 65535, EINVAL},
+	{{"attr.sample_stack_user-field", "65536: EINVAL"}, F_STACK_USER, 65536, EINVAL},
+	{{"attr.clockid", "CLOCK_MONOTONIC"}, F_CLOCKID, CLOCK_MONOTONIC, 0},
+	{{"attr.clockid", "CLOCK_MONOTONIC_RAW"}, F_CLOCKID, CLOCK_MONOTONIC_RAW, 0},
+	{{"attr.clockid", "CLOCK_REALTIME"}, F_CLOCKID, CLOCK_REALTIME, 0},
+	{{"attr.clockid", "CLOCK_BOOTTIME"}, F_CLOCKID, CLOCK_BOOTTIME, 0},
+	{{"attr.clockid", "CLOCK_TAI"}, F_CLOCKID, CLOCK_TAI, 0},
+	{{"attr.clockid attr.use_clockid", "CLOCK_PROCESS_CPUTIME_ID: EINVAL"},
+	 F_CLOCKID,
+	 CLOCK_PROCESS_CPUTIME_ID,
+	 EINVAL},
+	{{"attr.clockid attr.use_clockid", "-1: EINVAL"}, F_CLOCKID, UINT32_MAX, EINVAL},
+	{{"attr.clockid attr.use_clockid", "1000: EINVAL"}, F_CLOCKID, 1000, EINVAL},
+	{{"attr.aux_sample_size", "65536: EINVAL"}, F_AUX_SAMPLE, 65536, EINVAL},
+	{{"attr.aux_sample_size sample.aux", "4096 without an AUX leader: EINVAL"},
+	 F_AUX_SAMPLE,
+	 4096,
+	 EINVAL},
+	{{"sample.branch_stack errno.eopnotsupp",
+	  "any user branch on a software event: EOPNOTSUPP"},
+	 F_BRANCH,
+	 PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_ANY,
+	 EOPNOTSUPP},
+	{{"sample.branch_stack branch.kind-required", "no branch kind: EINVAL"},
+	 F_BRANCH,
+	 PERF_SAMPLE_BRANCH_USER,
+	 EINVAL},
+	{{"branch.plm_all branch.kind-required", "the privilege bits alone: EINVAL"},
+	 F_BRANCH,
+	 PERF_SAMPLE_BRANCH_PLM_ALL,
+	 EINVAL},
+	{{"branch.kind-required", "bit 40: EINVAL"}, F_BRANCH, 1ULL << 40 | 8 | 1, EINVAL},
+};
+
+ABI_TABLE(values)
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+
+	set_field(&attr, row->field, row->value);
+	if (row->error)
+		CHECK_REFUSED(&attr, 0, -1, -1, 0, row->error);
+	else
+		OPEN_SELF(&attr);
+}
+
+ABI_CASE("attr.sample_stack_user-field attr.use_clockid branch.ignored-without-sample-bit",
+	 "fields whose selecting bit is clear are not checked")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+
+	attr.sample_stack_user = 13;
+	attr.sample_regs_user = 1 << 24;
+	attr.clockid = 1000;
+	attr.branch_sample_type = 0x12345678;
+	OPEN_SELF(&attr);
+}
+
+#define BIT_OF(name)                                                                               \
+	static void set_##name(struct perf_event_attr *attr)                                       \
+	{                                                                                          \
+		attr->name = 1;                                                                    \
+	}
+BIT_OF(exclude_hv)
+BIT_OF(exclude_idle)
+BIT_OF(exclude_host)
+BIT_OF(exclude_guest)
+BIT_OF(inherit_stat)
+BIT_OF(comm_exec)
+BIT_OF(pinned)
+BIT_OF(exclusive)
+BIT_OF(config1)
+BIT_OF(config2)
+
+static void set_precise_1(struct perf_event_attr *attr)
+{
+	attr->precise_ip = 1;
+}
+
+static void set_precise_2(struct perf_event_attr *attr)
+{
+	attr->precise_ip = 2;
+}
+
+static void set_precise_3(struct perf_event_attr *attr)
+{
+	attr->precise_ip = 3;
+}
+
+static const struct harmless {
+	struct abi_row about;
+	void (*set)(struct perf_event_attr *attr);
+} harmless[] = {
+	{{"attr.exclude_hv", "a software event takes it and counts"}, set_exclude_hv},
+	{{"attr.exclude_idle", "a software event takes it and counts"}, set_exclude_idle},
+	{{"attr.exclude_host", "a software event takes it and counts"}, set_exclude_host},
+	{{"attr.exclude_guest", "a software event takes it and counts"}, set_exclude_guest},
+	{{"attr.inherit_stat", "taken without inherit"}, set_inherit_stat},
+	{{"attr.comm_exec", "taken: the probe for PERF_RECORD_MISC_COMM_EXEC"}, set_comm_exec},
+	{{"attr.pinned", "a leader takes it and counts"}, set_pinned},
+	{{"attr.exclusive", "a leader takes it and counts"}, set_exclusive},
+	{{"attr.precise_ip", "a software event takes 1"}, set_precise_1},
+	{{"attr.precise_ip", "a software event takes 2"}, set_precise_2},
+	{{"attr.precise_ip", "a software event takes 3"}, set_precise_3},
+	{{"attr.config1", "a software event ignores it"}, set_config1},
+	{{"attr.config2", "a software event ignores it"}, set_config2},
+};
+
+ABI_TABLE(harmless)
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	int fd;
+
+	row->set(&attr);
+	fd = OPEN_SELF(&attr);
+	work_faults(1);
+	START(fd);
+	work_faults(7);
+	STOP(fd);
+	CHECK_CMP(VALUE(fd), >=, 7);
+}
+
+ABI_CASE("attr.pinned attr.exclusive errno.einval.group", "on a member of a group: EINVAL")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	int leader = OPEN_SELF(&attr);
+
+	attr.pinned = 1;
+	CHECK_REFUSED(&attr, 0, -1, leader, 0, EINVAL);
+	attr.pinned = 0;
+	attr.exclusive = 1;
+	CHECK_REFUSED(&attr, 0, -1, leader, 0, EINVAL);
+	attr.exclusive = 0;
+	OPEN(&attr, 0, -1, leader);
+}
+
+ABI_CASE("attr.pinned-error", "a pinned event without room reads 0 bytes until switched")
+{
+	struct perf_event_attr attr = abi_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+	int fds[64], count = 0, broken = -1;
+	uint64_t word;
+
+	abi_need_hardware();
+	attr.pinned = 1;
+	attr.disabled = 0;
+	while (count < 64 && broken < 0) {
+		fds[count] = OPEN_SELF(&attr);
+		work_spin(2000000);
+		if (read(fds[count], &word, sizeof(word)) == 0)
+			broken = fds[count];
+		count++;
+	}
+	if (broken < 0)
+		CANNOT("the PMU has room for 64 pinned events");
+	for (int i = 0; i < count - 1; i++)
+		CHECK_OK(close(fds[i]));
+	START(broken);
+	CHECK_EQ(read(broken, &word, sizeof(word)), 8);
+}
+
+ABI_CASE("attr.exclusive", "while an exclusive group is on the PMU no other group is")
+{
+	struct perf_event_attr attr = abi_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+	uint64_t one[3], other[3];
+	int exclusive, ordinary;
+
+	abi_need_hardware();
+	attr.read_format = TIMES;
+	ordinary = OPEN_SELF(&attr);
+	attr.exclusive = 1;
+	exclusive = OPEN_SELF(&attr);
+	START(exclusive);
+	START(ordinary);
+	work_spin(30000000);
+	STOP(ordinary);
+	STOP(exclusive);
+	READ_WORDS(exclusive, one, 3);
+	READ_WORDS(ordinary, other, 3);
+	/* the two may take turns, but never run at once */
+	CHECK_CMP(one[2] + other[2], <=, (one[1] > other[1] ? one[1] : other[1]) + 1000000);
+}
+
+/* ---- enabling ---- */
+
+ABI_CASE("attr.disabled", "a disabled event has value and times 0; a clear bit starts at once")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	uint64_t words[3];
+	int fd;
+
+	attr.read_format = TIMES;
+	fd = OPEN_SELF(&attr);
+	work_faults(5);
+	READ_WORDS(fd, words, 3);
+	CHECK_EQ(words[0], 0);
+	CHECK_EQ(words[1], 0);
+	CHECK_EQ(words[2], 0);
+	START(fd);
+	work_faults(5);
+	READ_WORDS(fd, words, 3);
+	CHECK_CMP(words[0], >=, 5);
+	CHECK_CMP(words[1], >, 0);
+
+	attr.disabled = 0;
+	fd = OPEN_SELF(&attr);
+	work_faults(5);
+	READ_WORDS(fd, words, 3);
+	CHECK_CMP(words[0], >=, 5);
+	CHECK_CMP(words[1], >, 0);
+}
+
+ABI_CASE("attr.disabled-group", "an enabled member waits for its disabled leader")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	int leader = OPEN_SELF(&attr), member;
+
+	attr.disabled = 0;
+	member = OPEN(&attr, 0, -1, leader);
+	work_faults(5);
+	CHECK_EQ(VALUE(member), 0);
+	START(leader);
+	work_faults(5);
+	STOP(leader);
+	CHECK_CMP(VALUE(member), >=, 5);
+	CHECK_EQ(VALUE(member), VALUE(leader));
+}
+
+struct exec_child {
+	struct gate go, ready;
+};
+
+static void wait_then_exec(void *arg)
+{
+	struct exec_child *child = arg;
+
+	work_faults(1);
+	abi_pass(&child->ready);
+	abi_wait(&child->go);
+	work_faults(1000); /* before the exec */
+	abi_exec("faults", 40);
+}
+
+ABI_CASE("attr.enable_on_exec", "the exec of the measured task enables the event")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS), twin = attr;
+	struct exec_child child = {abi_gate(), abi_gate()};
+	pid_t pid = SPAWN(wait_then_exec, &child);
+	uint64_t words[3];
+	int fd, all;
+
+	abi_wait(&child.ready);
+	attr.enable_on_exec = 1;
+	attr.read_format = TIMES;
+	fd = OPEN(&attr, pid, -1, -1);
+	twin.disabled = 0;
+	all = OPEN(&twin, pid, -1, -1);
+	READ_WORDS(fd, words, 3);
+	CHECK_EQ(words[1], 0);
+	abi_pass(&child.go);
+	JOIN(pid);
+	READ_WORDS(fd, words, 3);
+	CHECK_CMP(words[0], >=, 40);
+	CHECK_CMP(words[0], <=, VALUE(all) - 1000);
+	CHECK_CMP(words[1], >, 0);
+}
+
+ABI_CASE("attr.enable_on_exec attr.remove_on_exec", "both together: EINVAL")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+
+	attr.enable_on_exec = 1;
+	OPEN_SELF(&attr);
+	attr.remove_on_exec = 1;
+	CHECK_REFUSED(&attr, 0, -1, -1, 0, EINVAL);
+	attr.enable_on_exec = 0;
+	OPEN_SELF(&attr);
+}
+
+/* ---- inheritance ---- */
+
+static void faults_of_child(void *arg)
+{
+	work_faults(*(unsigned int *)arg);
+}
+
+static void grandchild_too(void *arg)
+{
+	unsigned int count = 100;
+
+	(void)arg;
+	work_faults(50);
+	JOIN(SPAWN(faults_of_child, &count));
+}
+
+static void fault_when_told(void *arg)
+{
+	struct exec_child *child = arg;
+
+	abi_pass(&child->ready);
+	abi_wait(&child->go);
+	work_faults(5000);
+}
+
+ABI_CASE("attr.inherit life.inherit-fold",
+	 "later children and theirs count, earlier children do not")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	struct exec_child early = {abi_gate(), abi_gate()};
+	pid_t before = SPAWN(fault_when_told, &early);
+	int fd, alone;
+
+	abi_wait(&early.ready);
+	alone = OPEN_SELF(&attr);
+	attr.inherit = 1;
+	fd = OPEN_SELF(&attr);
+	START(fd);
+	START(alone);
+	abi_pass(&early.go);
+	JOIN(before);
+	JOIN(SPAWN(grandchild_too, NULL));
+	STOP(fd);
+	STOP(alone);
+	CHECK_CMP(VALUE(fd), >=, VALUE(alone) + 150);
+	CHECK_CMP(VALUE(fd), <, 5000);
+}
+
+ABI_CASE("attr.inherit-read-format read.group",
+	 "inherit with PERF_FORMAT_GROUP opens and sums children")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	unsigned int count = 60;
+	uint64_t words[3];
+	int leader;
+
+	attr.inherit = 1;
+	attr.read_format = PERF_FORMAT_GROUP;
+	leader = OPEN_SELF(&attr);
+	attr.disabled = 0;
+	OPEN(&attr, 0, -1, leader);
+	START(leader);
+	JOIN(SPAWN(faults_of_child, &count));
+	STOP(leader);
+	READ_WORDS(leader, words, 3);
+	CHECK_EQ(words[0], 2);
+	CHECK_CMP(words[1], >=, 60);
+	CHECK_EQ(words[1], words[2]);
+}
+
+ABI_CASE("attr.inherit-read-format sample.read",
+	 "inherit with PERF_SAMPLE_READ needs PERF_SAMPLE_TID")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+
+	attr.sample_period = 1;
+	attr.sample_type = PERF_SAMPLE_READ;
+	OPEN_SELF(&attr);
+	attr.inherit = 1;
+	CHECK_REFUSED(&attr, 0, -1, -1, 0, EINVAL);
+	attr.sample_type |= PERF_SAMPLE_TID;
+	if (perf_open(&attr, 0, -1, -1, 0) < 0) {
+		CHECK_EQ(errno, EINVAL);
+		CANNOT("inherit together with PERF_SAMPLE_READ came with Linux 6.12");
+	}
+}
+
+ABI_CASE("attr.inherit-mmap", "an inheriting event maps a buffer only when bound to a processor")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	size_t length = 2 * (size_t)sysconf(_SC_PAGESIZE);
+	int fd;
+
+	attr.sample_period = 1;
+	attr.inherit = 1;
+	fd = OPEN_SELF(&attr);
+	CHECK_ERRNO(mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), EINVAL);
+	fd = OPEN(&attr, 0, abi_first_cpu(), -1);
+	MAP(fd, 1);
+}
+
+static void *faults_of_thread(void *arg)
+{
+	work_faults(*(unsigned int *)arg);
+	return NULL;
+}
+
+ABI_CASE("attr.inherit_thread", "threads inherit, processes do not; without inherit: EINVAL")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	unsigned int of_thread = 300, of_child = 5000;
+	pthread_t thread;
+	int fd;
+
+	attr.inherit_thread = 1;
+	CHECK_REFUSED(&attr, 0, -1, -1, 0, EINVAL);
+	attr.inherit = 1;
+	fd = OPEN_SELF(&attr);
+	START(fd);
+	CHECK_EQ(pthread_create(&thread, NULL, faults_of_thread, &of_thread), 0);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	JOIN(SPAWN(faults_of_child, &of_child));
+	STOP(fd);
+	CHECK_CMP(VALUE(fd), >=, 300);
+	CHECK_CMP(VALUE(fd), <, 5000);
+}
+
+/* ---- privilege levels ---- */
+
+ABI_CASE("attr.exclude_user", "faults in user mode do not count")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	unsigned char *map = work_map(20);
+	int fd;
+
+	abi_need_kernel_mode();
+	attr.exclude_kernel = 0;
+	attr.exclude_user = 1;
+	fd = OPEN_SELF(&attr);
+	work_touch(map, 0, 1);
+	START(fd);
+	work_touch(map, 1, 19);
+	STOP(fd);
+	CHECK_CMP(VALUE(fd), <, 10); /* the kernel's own accesses may fault */
+
+	attr.exclude_user = 0;
+	attr.exclude_kernel = 1;
+	fd = OPEN_SELF(&attr);
+	map = work_map(20);
+	START(fd);
+	work_touch(map, 0, 20);
+	STOP(fd);
+	CHECK_CMP(VALUE(fd), >=, 20);
+}
+
+static void switches(void)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < 5; i++)
+		nanosleep(&moment, NULL);
+}
+
+ABI_CASE("attr.exclude_kernel config.sw.context_switches",
+	 "context switches happen in the kernel: 0 with it")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_CONTEXT_SWITCHES);
+	int user_only = OPEN_SELF(&attr), all;
+
+	START(user_only);
+	switches();
+	STOP(user_only);
+	CHECK_EQ(VALUE(user_only), 0);
+	abi_need_kernel_mode();
+	attr.exclude_kernel = 0;
+	all = OPEN_SELF(&attr);
+	START(all);
+	switches();
+	STOP(all);
+	CHECK_CMP(VALUE(all), >=, 5);
+}
+
+ABI_CASE("attr.exclude_idle", "a clock on a processor never samples the idle task")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_CPU_CLOCK);
+	const struct timespec moment = {.tv_nsec = 100000000};
+	const struct perf_event_header *header;
+	int cpu = abi_first_cpu(), fd;
+	unsigned int seen = 0;
+	struct ring ring;
+
+	abi_need_kernel_mode();
+	attr.exclude_kernel = 0;
+	attr.exclude_idle = 1;
+	attr.sample_period = 1000000;
+	attr.sample_type = PERF_SAMPLE_TID;
+	fd = OPEN(&attr, -1, cpu, -1);
+	ring = MAP(fd, 16);
+	abi_pin(0, cpu);
+	START(fd);
+	work_spin(10000000);
+	nanosleep(&moment, NULL); /* the processor is idle at least for a part of this */
+	STOP(fd);
+	while ((header = NEXT_OF(&ring, PERF_RECORD_SAMPLE))) {
+		CHECK(SAMPLE(&attr, header).tid != 0);
+		seen++;
+	}
+	CHECK_CMP(seen, >, 0);
+}
+
+/* ---- sampling ---- */
+
+ABI_CASE("attr.sample_period life.counting-vs-sampling",
+	 "a sample for each period; none with period 0")
+{
+	static const unsigned int periods[] = {1, 2, 3, 7};
+
+	for (size_t i = 0; i < sizeof(periods) / sizeof(periods[0]); i++) {
+		volatile uint32_t word = 0;
+		struct perf_event_attr attr =
+			abi_breakpoint(HW_BREAKPOINT_W, &word, HW_BREAKPOINT_LEN_4);
+		struct ring ring;
+		int fd;
+
+		attr.sample_period = periods[i];
+		attr.sample_type = PERF_SAMPLE_IP;
+		fd = OPEN_SELF(&attr);
+		ring = MAP(fd, 1);
+		START(fd);
+		for (int hit = 0; hit < 21; hit++)
+			work_store4(&word);
+		STOP(fd);
+		CHECK_EQ(VALUE(fd), 21);
+		CHECK_EQ(DRAIN(&ring, PERF_RECORD_SAMPLE), 21 / periods[i]);
+		CHECK_OK(close(fd));
+		abi_unmap(&ring);
+	}
+	{
+		struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+		int fd = OPEN_SELF(&attr);
+		struct ring ring = MAP(fd, 1);
+
+		attr.sample_type = PERF_SAMPLE_IP;
+		START(fd);
+		work_faults(10);
+		STOP(fd);
+		CHECK_CMP(VALUE(fd), >=, 10);
+		CHECK_EQ(DRAIN(&ring, PERF_RECORD_SAMPLE), 0);
+	}
+}
+
+ABI_CASE("attr.sample_freq sysctl.max_sample_rate errno.einval.freq",
+	 "the maximum rate opens, one more: EINVAL")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_CPU_CLOCK);
+
+	attr.freq = 1;
+	attr.sample_freq = (uint64_t)abi_sysctl("perf_event_max_sample_rate");
+	OPEN_SELF(&attr);
+	attr.sample_freq++;
+	CHECK_REFUSED(&attr, 0, -1, -1, 0, EINVAL);
+	attr.freq = 0; /* a period of that many is fine */
+	OPEN_SELF(&attr);
+}
+
+ABI_CASE("attr.sample_freq",
+	 "a frequency on a clock samples, and twice the frequency about twice as often")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_TASK_CLOCK);
+	unsigned int seen[2];
+
+	attr.freq = 1;
+	attr.sample_type = PERF_SAMPLE_IP;
+	for (int i = 0; i < 2; i++) {
+		struct ring ring;
+		int fd;
+
+		attr.sample_freq = i ? 4000 : 500;
+		fd = OPEN_SELF(&attr);
+		ring = MAP(fd, 64);
+		START(fd);
+		work_spin(100000000);
+		STOP(fd);
+		seen[i] = DRAIN(&ring, PERF_RECORD_SAMPLE);
+		CHECK_OK(close(fd));
+		abi_unmap(&ring);
+	}
+	CHECK_CMP(seen[0], >, 0);
+	CHECK_CMP(seen[1], >, 2 * seen[0]);
+}
+
+ABI_CASE("attr.freq", "freq with frequency 0 is a counting event")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	uint64_t period = 10;
+	int fd;
+
+	attr.freq = 1;
+	fd = OPEN_SELF(&attr);
+	CHECK_ERRNO(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period), EINVAL);
+	attr.sample_freq = 100;
+	fd = OPEN_SELF(&attr);
+	CHECK_OK(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period));
+}
+
+ABI_CASE("attr.sample_max_stack sysctl.max_stack errno.eoverflow",
+	 "beyond perf_event_max_stack: EOVERFLOW, with call chains only")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	long limit = abi_sysctl("perf_event_max_stack");
+
+	if (limit >= UINT16_MAX)
+		CANNOT("perf_event_max_stack is %ld", limit);
+	attr.sample_type = PERF_SAMPLE_CALLCHAIN;
+	attr.sample_max_stack = (uint16_t)limit;
+	OPEN_SELF(&attr);
+	attr.sample_max_stack++;
+	CHECK_REFUSED(&attr, 0, -1, -1, 0, EOVERFLOW);
+	attr.sample_type = PERF_SAMPLE_IP;
+	OPEN_SELF(&attr);
+}
+
+/* ---- refused to software events, or to ordinary users ---- */
+
+ABI_CASE("attr.aux_output", "a software event: EOPNOTSUPP")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+
+	attr.aux_output = 1;
+	CHECK_REFUSED(&attr, 0, -1, -1, 0, EOPNOTSUPP);
+}
+
+ABI_CASE("attr.sigtrap", "wants remove_on_exec and a task: EINVAL otherwise")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+
+	attr.sigtrap = 1;
+	attr.sample_period = 1;
+	CHECK_REFUSED(&attr, 0, -1, -1, 0, EINVAL);
+	attr.remove_on_exec = 1;
+	OPEN_SELF(&attr);
+	NEED_RIGHTS();
+	CHECK_REFUSED(&attr, -1, abi_first_cpu(), -1, 0, EINVAL);
+}
+
+ABI_CASE("attr.namespaces", "refused to an ordinary user with EACCES")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_DUMMY);
+
+	abi_drop_rights();
+	OPEN_SELF(&attr);
+	attr.namespaces = 1;
+	CHECK_REFUSED(&attr, 0, -1, -1, 0, EACCES);
+}
+
+ABI_CASE("attr.context_switch", "open to an ordinary user who leaves the kernel out")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_DUMMY);
+
+	abi_drop_rights();
+	attr.context_switch = 1;
+	OPEN_SELF(&attr);
+}
+
+ABI_CASE("sample.phys_addr", "refused to an ordinary user with EACCES")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+
+	abi_drop_rights();
+	OPEN_SELF(&attr);
+	attr.sample_type = PERF_SAMPLE_PHYS_ADDR;
+	CHECK_REFUSED(&attr, 0, -1, -1, 0, EACCES);
+}
