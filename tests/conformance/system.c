@@ -271,12 +271,21 @@ void abi_exec(const char *work, unsigned int count)
 	FAIL("exec of %s: %s", path, strerrorname_np(errno));
 }
 
+static int read_descriptor(int fd)
+{
+	uint64_t word;
+
+	return read(fd, &word, sizeof(word)) == sizeof(word) ? 0 : 5;
+}
+
 int abi_after_exec(const char *work, unsigned int count)
 {
 	if (strcmp(work, "faults") == 0)
 		work_faults(count);
 	else if (strcmp(work, "calls") == 0)
 		work_calls(count);
+	else if (strcmp(work, "read") == 0)
+		return read_descriptor((int)count);
 	else if (strcmp(work, "nothing") != 0)
 		return 3;
 	return 0;
