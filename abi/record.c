@@ -43,6 +43,7 @@ void tally_record_format_init(struct tally_record_format *format,
 			attr_u64(attr, offsetof(struct perf_event_attr, sample_regs_intr)),
 		.sample_id_all = attr->sample_id_all,
 	};
+	format->sample_size = bits(format->sample_type & LEADING_FIELDS) * WORD;
 	if (format->sample_id_all)
 		format->trailer_size = bits(format->sample_type & ID_FIELDS) * WORD;
 }

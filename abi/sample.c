@@ -19,8 +19,9 @@
 /* In newer headers only. */
 #define BRANCH_COUNTERS (UINT64_C(1) << 19) /* PERF_SAMPLE_BRANCH_COUNTERS, 6.8 */
 
-/* The words that a sample begins with. */
-#define LEADING_FIELDS (ID_FIELDS | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD)
+#define REST_FIELDS                                                                                \
+	(~(uint64_t)(LEADING_FIELDS | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | \
+		     PERF_SAMPLE_BRANCH_STACK))
 
 bool tally_regs_get(const struct tally_regs *regs, unsigned int reg, uint64_t *value)
 {
@@ -30,13 +31,12 @@ bool tally_regs_get(const struct tally_regs *regs, unsigned int reg, uint64_t *v
 	return true;
 }
 
-static bool take_leading(uint64_t type, struct cursor *c, struct tally_sample_id *id,
+/* The caller has checked that they are there. */
+static void take_leading(uint64_t type, struct cursor *c, struct tally_sample_id *id,
 			 struct tally_sample *sample)
 {
 	uint32_t reserved;
 
-	if (c->left < WORD * bits(type & LEADING_FIELDS))
-		return false;
 	id->has = type & ID_FIELDS;
 	if (type & PERF_SAMPLE_IDENTIFIER)
 		id->id = next_u64(c);
@@ -56,7 +56,6 @@ static bool take_leading(uint64_t type, struct cursor *c, struct tally_sample_id
 		next_two_u32(c, &id->cpu, &reserved);
 	if (type & PERF_SAMPLE_PERIOD)
 		sample->period = next_u64(c);
-	return true;
 }
 
 static bool take_callchain(struct cursor *c, struct tally_sample *sample)
@@ -130,6 +129,8 @@ static const char *take_rest(const struct tally_record_format *format, struct cu
 {
 	uint64_t type = format->sample_type;
 
+	if (!(type & REST_FIELDS))
+		return NULL;
 	if (type & PERF_SAMPLE_REGS_USER &&
 	    !take_regs(c, format->sample_regs_user, &sample->regs_user))
 		return "its user registers run past its end";
@@ -186,16 +187,34 @@ static const char *take_branches_and_rest(const struct tally_record_format *form
 	return take_rest(format, c, sample);
 }
 
+/*
+ * In pieces that compilers clear with a few plain stores: one memset() of it all becomes a "rep
+ * stos", which takes as long as decoding the sample.
+ */
+static void clear(struct tally_sample *sample)
+{
+	const size_t piece = 8 * WORD;
+	uint8_t *p = (uint8_t *)sample;
+	size_t left = sizeof(*sample);
+
+	for (; left > piece; p += piece, left -= piece)
+		memset(p, 0, piece);
+	memset(p, 0, left);
+}
+
 const char *tly_decode_sample(const struct tally_record_format *format, struct cursor *c,
 			      struct tally_record *record)
 {
 	struct tally_sample *sample = &record->sample;
 	uint64_t type = format->sample_type;
 
-	memset(sample, 0, sizeof(*sample));
+	clear(sample);
 	sample->has = type;
-	if (!take_leading(type, c, &record->id, sample))
+	if (c->left < format->sample_size)
 		return "it is shorter than the fields of its event";
+	take_leading(type, c, &record->id, sample);
+	if (!(type & ~LEADING_FIELDS))
+		return NULL;
 	if (type & PERF_SAMPLE_READ && !tly_take_read(format, c, &sample->read))
 		return "its counter values run past its end";
 	if (type & PERF_SAMPLE_CALLCHAIN && !take_callchain(c, sample))

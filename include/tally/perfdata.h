@@ -64,18 +64,38 @@ struct tally_perfdata_event {
 	double scale;
 };
 
+struct tally_perfdata_group {
+	const char *name; /* as given, or "{anon_group}" */
+	uint32_t leader;  /* index of its event */
+	uint32_t nr_members;
+};
+
+struct tally_perfdata_pmu {
+	uint32_t type; /* attr.type */
+	const char *name;
+};
+
 /* The header features, NULL or 0 where the file has none. */
 struct tally_perfdata_info {
-	const char *hostname, *osrelease, *version, *arch, *cpudesc, *cpuid, *cmdline;
+	const char *hostname, *osrelease, *version, *arch, *cpudesc, *cpuid;
+	const char *cmdline; /* one line, quoted as for a shell */
 	uint32_t nr_cpus_online, nr_cpus_avail;
 	uint64_t total_mem_kb;
 	uint64_t first_sample_time, last_sample_time; /* nanoseconds; 0: unknown */
 	int clockid;				      /* -1: unknown */
+	uint64_t wall_clock_ns,
+		clock_ns; /* the time of day at clock_ns of that clock; 0: unknown */
 	bool compressed;
 	const void *tracing_data; /* the ftrace formats blob */
 	size_t tracing_data_size;
+	const struct tally_perfdata_group *groups;
+	size_t nr_groups;
+	const struct tally_perfdata_pmu *pmus;
+	size_t nr_pmus;
 	uint64_t features[4]; /* the header's bitmap */
 	bool pipe;
+	bool unfinished;	  /* the recorder was killed: no features, the end may be missing */
+	uint64_t unknown_samples; /* met so far, of events that the file does not have; left out */
 };
 
 struct tally_perfdata_build_id {
@@ -89,8 +109,8 @@ struct tally_perfdata_build_id {
 /* One record as it comes from the file. Valid until the next call on the reader. */
 struct tally_perfdata_record {
 	struct tally_record record;
-	uint64_t offset; /* of the record in the file; of its compressed carrier when compressed */
-	size_t event;	 /* index of its event, SIZE_MAX for records that belong to none */
+	uint64_t offset; /* in the file; of its compressed carrier when it was compressed */
+	size_t event; /* index of its event, SIZE_MAX when it is of none; a sample always has one */
 };
 
 /*
@@ -111,18 +131,27 @@ const struct tally_perfdata_build_id *tally_perfdata_build_id(const struct tally
 							      size_t index);
 
 /*
+ * Which records are handed out; at first all. Records that are not are passed over undecoded, which
+ * makes a pass over the mappings and tasks of a large file cheap.
+ */
+#define TALLY_SELECT_SAMPLES (1u << 0)
+#define TALLY_SELECT_OTHERS  (1u << 1)
+void tally_perfdata_select(struct tally_perfdata *reader, unsigned int select);
+
+/*
  * The next record in file order, decompressed; compressed carriers, attributes and features of pipe
- * mode are taken in and not handed out, every other record is. Returns 1, 0 at the end, or -EBADMSG
- * the file is corrupt or cut off at err->offset: everything before it has been handed out Memory
- * use does not grow with the file.
+ * mode are taken in and not handed out, every other record is. Returns 1, 0 at the end, -EBADMSG
+ * when the file is corrupt or cut off at err->offset (everything before it has been handed out), or
+ * the error of read(2). An error stays until a rewind. Memory does not grow with the file.
  */
 int tally_perfdata_next(struct tally_perfdata *reader, struct tally_perfdata_record *record,
 			struct tally_error *err);
 
 /*
- * The same in time order, as the rounds of the file allow (records without time stay where they
- * are). Do not mix with tally_perfdata_next() without a rewind. Memory grows with the longest two
- * rounds. After corruption, what was read is handed out first, then -EBADMSG.
+ * The same in time order, as the rounds of the file allow. A record without a time is handed out
+ * when it is met; FINISHED_ROUND is not handed out. Do not mix with tally_perfdata_next() without
+ * a rewind. Memory grows with the longest two rounds. After corruption, what was read before it is
+ * handed out first, then the error.
  */
 int tally_perfdata_next_ordered(struct tally_perfdata *reader, struct tally_perfdata_record *record,
 				struct tally_error *err);
