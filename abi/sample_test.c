@@ -26,6 +26,24 @@ struct model {
 	uint64_t weight, data_src, transaction, phys_addr, cgroup, data_page, code_page, aux_size;
 };
 
+static struct tally_record_format make_format(uint64_t sample_type)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.sample_type = sample_type,
+		.read_format = next_random() & (PERF_FORMAT_MAX - 1),
+		.branch_sample_type =
+			next_random() & (PERF_SAMPLE_BRANCH_HW_INDEX | BRANCH_COUNTERS),
+		.sample_regs_user = next_random(),
+		.sample_regs_intr = next_random(),
+		.sample_id_all = 1,
+	};
+	struct tally_record_format format;
+
+	tally_record_format_init(&format, &attr);
+	return format;
+}
+
 static void fill(struct model *m)
 {
 	uint64_t *word = (uint64_t *)m;
@@ -33,11 +51,7 @@ static void fill(struct model *m)
 	for (size_t i = 0; i < sizeof(*m) / 8; i++)
 		word[i] = next_random();
 	m->no_branch_record = next_random() & 1;
-	m->format.sample_type = next_random() & (PERF_SAMPLE_MAX - 1);
-	m->format.read_format = next_random() & (PERF_FORMAT_MAX - 1);
-	m->format.branch_sample_type =
-		next_random() & (PERF_SAMPLE_BRANCH_HW_INDEX | BRANCH_COUNTERS);
-	m->format.sample_id_all = true;
+	m->format = make_format(next_random() & (PERF_SAMPLE_MAX - 1));
 	m->read_nr = m->format.read_format & PERF_FORMAT_GROUP ? next_random() % MAX_NR : 1;
 	m->nr_ips = next_random() % MAX_NR;
 	m->raw_size = 4 + 8 * (next_random() % (MAX_NR - 1)); /* with its size field: words */
@@ -329,7 +343,8 @@ static void test_each_sample_field(void **state)
 	for (uint64_t bit = 1; bit < PERF_SAMPLE_MAX; bit <<= 1) {
 		for (int i = 0; i < 20; i++) {
 			fill(&m);
-			m.format.sample_type = bit;
+			m.format = make_format(bit);
+			m.read_nr = m.format.read_format & PERF_FORMAT_GROUP ? m.read_nr : 1;
 			run_model(&m, true);
 		}
 	}
@@ -365,8 +380,10 @@ static void test_counts_are_not_trusted(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		struct tally_record_format format = {.sample_type = fields[i],
-						     .read_format = PERF_FORMAT_GROUP};
+		struct tally_record_format format = make_format(fields[i]);
+
+		format.read_format = PERF_FORMAT_GROUP;
+		format.branch_sample_type = 0;
 
 		for (size_t j = 0; j < ARRAY_SIZE(counts); j++) {
 			static struct bytes b;
@@ -395,7 +412,7 @@ static void test_counts_are_not_trusted(void **state)
 
 static void test_stack_dyn_size_above_size(void **state)
 {
-	struct tally_record_format format = {.sample_type = PERF_SAMPLE_STACK_USER};
+	struct tally_record_format format = make_format(PERF_SAMPLE_STACK_USER);
 	static struct bytes b;
 	struct tally_record record;
 	uint8_t *buf;
