@@ -94,6 +94,8 @@ const struct tally_symbol *tly_dso_find(struct tally_dso *dso, uint64_t address)
 /* dso_file.c: the file at the recorded path, or another that is the same by build-id. */
 void tly_dso_load_file(struct tally_dso *dso);
 void tly_dso_load_vdso(struct tally_dso *dso);
+/* Opens this process's vdso, which is the same in all of a boot. Sets file->elf, or NULL. */
+void tly_dso_open_vdso(struct tally_dso *dso, struct tly_elf *file);
 /* The symbols of the ELF file at @path. Returns 0 or a negative errno value. */
 int tly_dso_load_elf(struct tally_dso *dso, const char *path);
 /* Sets the sentence that says why a dso has no symbols. */

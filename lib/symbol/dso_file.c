@@ -230,29 +230,35 @@ void tly_dso_load_file(struct tally_dso *dso)
 	}
 }
 
-void tly_dso_load_vdso(struct tally_dso *dso)
+void tly_dso_open_vdso(struct tally_dso *dso, struct tly_elf *file)
 {
 	char *image = (char *)getauxval(AT_SYSINFO_EHDR);
-	struct tly_elf file;
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
-	size_t size;
 
-	/*
-	 * The code that every process of this boot has. Its section headers are its last part,
-	 * which is how its size is known.
-	 */
+	file->elf = NULL;
+	file->fd = -1;
+	/* Its section headers are its last part, which is how its size is known. */
 	if (!image || memcmp(image, ELFMAG, SELFMAG) || image[EI_CLASS] != ELFCLASS64) {
 		tly_dso_problem(dso, "this process has no vdso to take the symbols from");
 		return;
 	}
-	size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
-	if (tly_elf_open_memory(&file, image, size)) {
+	if (tly_elf_open_memory(file, image,
+				header->e_shoff + (size_t)header->e_shnum * header->e_shentsize)) {
 		tly_dso_problem(dso, "the vdso of this kernel cannot be read");
 		return;
 	}
-	if (check_build_id(dso, file.elf))
+	if (check_build_id(dso, file->elf))
+		return;
+	tly_elf_close(file);
+	tly_dso_problem(dso, "the recording was made on another kernel");
+}
+
+void tly_dso_load_vdso(struct tally_dso *dso)
+{
+	struct tly_elf file;
+
+	tly_dso_open_vdso(dso, &file);
+	if (file.elf)
 		add_symbols(dso, file.elf, NULL);
-	else
-		tly_dso_problem(dso, "the recording was made on another kernel");
 	tly_elf_close(&file);
 }

@@ -74,6 +74,7 @@ void tly_machines_free(struct tally_machine *machine)
 		free(machine->processes.entries);
 		tly_comms_free(&machine->comms);
 		free(machine->lookups);
+		free(machine->rules);
 		free(machine);
 	}
 }

@@ -27,7 +27,8 @@ struct tly_process {
 	size_t nr_epochs, size_epochs;
 };
 
-struct tly_lookup; /* one slot of the cache of resolved addresses */
+struct tly_lookup;	 /* one slot of the cache of resolved addresses */
+struct tly_cached_rules; /* and of that of unwind rules */
 
 struct tally_machine {
 	struct tally_machine *next; /* of the same tally_symbols */
@@ -38,6 +39,7 @@ struct tally_machine {
 	uint64_t generation; /* of the mappings; what was resolved before is not used after */
 	bool asked_kernel;   /* a recording without kernel mappings: those of /proc were taken */
 	struct tly_lookup *lookups;
+	struct tly_cached_rules *rules;
 };
 
 void tly_machines_free(struct tally_machine *machine);

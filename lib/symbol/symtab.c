@@ -13,7 +13,7 @@
  * modules, and where nothing follows it.
  */
 #define UNSIZED_MAX (1 << 20)
-#define LAST_SIZE 4096
+#define LAST_SIZE   4096
 
 struct tly_raw_symbol {
 	uint64_t start, end; /* end 0: unknown */
