@@ -63,7 +63,7 @@ enum tally_callgraph {
  */
 struct tally_event {
 	const char *name;	      /* as typed, or as its name= term says: what reports show */
-	struct perf_event_attr *attr; /* ABI: attr.*; ready for perf_event_open(2) */
+	struct perf_event_attr *attr; /* ABI: attr.*; ready for perf_event_open(2) to count */
 	size_t leader;		      /* index of the group's leader: its own when it leads */
 	const char *pmu;	      /* unit in /sys/bus/event_source/devices, "" if implied */
 	const char *unit;	      /* of the scaled value, as sysfs says ("Joules"), or "" */
@@ -125,23 +125,46 @@ enum tally_event_kind {
 /* One entry of the enumeration; the strings are valid during the callback only. */
 struct tally_event_info {
 	enum tally_event_kind kind;
-	const char *name;     /* what tally_events_parse() accepts */
-	const char *alias;    /* its other name ("cycles" for "cpu-cycles"), or "" */
+	/*
+	 * What tally_events_parse() accepts. Where a part of it is to be chosen (raw, breakpoint
+	 * and probe events) that part stands in capitals: "mem:ADDRESS[/LENGTH][:rwx]".
+	 */
+	const char *name;
+	const char *alias;    /* its other name ("cpu-cycles" for "cycles"), or "" */
 	const char *pmu;      /* or "" */
 	const char *encoding; /* pmu/term=value/ it stands for, or "" */
 	const char *unit;     /* or "" */
-	const char *desc;     /* one line: what is counted */
+	const char *desc;     /* one line: what is counted; "" for tracepoints, which have fields */
 };
 
 /*
  * Calls @visit for every event name of this machine whose kind is in @kinds (a mask of
- * 1u << enum tally_event_kind), each kind sorted by name. Names are listed whether or not opening
- * them would succeed. Stops early, returning its value, when @visit returns non-zero.
+ * 1u << enum tally_event_kind), kind by kind; units and tracepoints are sorted by name. Names are
+ * listed whether or not opening them would succeed. Stops early, returning its value, when @visit
+ * returns non-zero.
  * Errors: -ENOMEM; kinds whose sysfs or tracefs folder cannot be read are left out.
  */
 int tally_events_enumerate(unsigned int kinds,
 			   int (*visit)(const struct tally_event_info *info, void *ctx), void *ctx,
 			   struct tally_error *err);
+
+/* One field of a tracepoint's record; the strings are valid during the callback only. */
+struct tally_tracepoint_field {
+	const char *name;
+	const char *type; /* as the kernel declares it: "char[16]", "__data_loc char[]" */
+	uint32_t offset;  /* in PERF_SAMPLE_RAW's data */
+	uint32_t size;
+	bool is_signed;
+};
+
+/*
+ * Calls @visit for each field of the tracepoint @name ("sched:sched_switch") that is its own, not
+ * common to all. Stops early, returning its value, when @visit returns non-zero. Errors: those of
+ * tally_events_parse() for that name, -EINVAL when the kernel's description is not understood.
+ */
+int tally_tracepoint_fields(const char *name,
+			    int (*visit)(const struct tally_tracepoint_field *field, void *ctx),
+			    void *ctx, struct tally_error *err);
 
 #ifdef __cplusplus
 }

@@ -49,48 +49,52 @@ void tly_nearest_init(struct tly_nearest *nearest, const char *wanted, size_t le
 }
 
 /*
- * The start of a name, or a part of it, is what people remember of it: closer than as many typing
- * errors.
+ * How far @name is from what was wanted, in half typing errors: letters that are missing count
+ * half, and the start of a name, or a part of it, is what people remember of it.
  */
-static unsigned int distance(const struct tly_nearest *nearest, const char *name, size_t length)
+static unsigned int score(const struct tly_nearest *nearest, const char *name, size_t length)
 {
-	if (nearest->length >= 3 && length > nearest->length) {
+	unsigned int excess = length > nearest->length ? length - nearest->length : 0;
+
+	if (nearest->length >= 3 && excess) {
 		if (!strncasecmp(name, nearest->wanted, nearest->length))
 			return 1;
 		for (size_t i = 1; i + nearest->length <= length; i++)
 			if (!strncasecmp(name + i, nearest->wanted, nearest->length))
-				return 2;
+				return 3;
 	}
-	return tly_distance(nearest->wanted, nearest->length, name, length);
+	return 2 * tly_distance(nearest->wanted, nearest->length, name, length) - excess;
+}
+
+static bool nearer(unsigned int score_a, size_t length_a, unsigned int score_b, size_t length_b)
+{
+	return score_a < score_b || (score_a == score_b && length_a < length_b);
 }
 
 void tly_nearest_consider(struct tly_nearest *nearest, const char *name, const char *shown)
 {
 	size_t length = strlen(name), at;
-	unsigned int d, excess;
+	unsigned int s;
 
 	if (!shown)
 		shown = name;
 	if (!length || length > TLY_NEAREST_MAX || strlen(shown) >= TLY_NEAREST_MAX ||
 	    !nearest->length || nearest->length > TLY_NEAREST_MAX)
 		return;
-	d = distance(nearest, name, length);
-	excess = length > nearest->length ? length - nearest->length : 0;
+	s = score(nearest, name, length);
 	for (size_t i = 0; i < nearest->nr; i++)
 		if (!strcmp(nearest->best[i].name, shown))
 			return;
-	/* Of names equally near, the shorter. */
-	for (at = nearest->nr; at > 0 && (d < nearest->best[at - 1].distance ||
-					  (d == nearest->best[at - 1].distance &&
-					   excess < nearest->best[at - 1].excess));
+	for (at = nearest->nr;
+	     at > 0 && nearer(s, length, nearest->best[at - 1].score, nearest->best[at - 1].length);
 	     at--)
 		if (at < TLY_NEAREST)
 			nearest->best[at] = nearest->best[at - 1];
 	if (at == TLY_NEAREST)
 		return;
 	strcpy(nearest->best[at].name, shown);
-	nearest->best[at].distance = d;
-	nearest->best[at].excess = excess;
+	nearest->best[at].score = s;
+	nearest->best[at].length = length;
 	if (nearest->nr < TLY_NEAREST)
 		nearest->nr++;
 }
@@ -98,7 +102,7 @@ void tly_nearest_consider(struct tly_nearest *nearest, const char *name, const c
 int tly_nearest_format(const struct tly_nearest *nearest, char *buf, size_t size)
 {
 	/* Past half of the letters wrong it is another word, and so are the two behind it. */
-	if (nearest->nr && nearest->best[0].distance > (nearest->length + 1) / 2)
+	if (nearest->nr && nearest->best[0].score > nearest->length + 1)
 		return snprintf(buf, size, "%s", "");
 	switch (nearest->nr) {
 	case 1:

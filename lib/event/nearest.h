@@ -13,8 +13,8 @@ struct tly_nearest {
 	size_t length;
 	struct {
 		char name[TLY_NEAREST_MAX];
-		unsigned int distance;
-		unsigned int excess; /* letters more than wanted */
+		unsigned int score;
+		size_t length;
 	} best[TLY_NEAREST];
 	size_t nr;
 };

@@ -107,22 +107,27 @@ void tly_tracepoint_suggest(const struct tly_roots *roots, struct tly_nearest *n
 
 struct adding {
 	struct tly_parse *parse;
-	struct tly_span span; /* of system:event in the text */
 	const char *event;
 	const char *events; /* the tracefs folder */
 	size_t added;
 };
 
-static int refused(struct tly_parse *parse, const char *at, const char *events)
+int tly_tracepoint_no_tracefs(struct tally_error *err, const char *name)
+{
+	tly_error(err, -ENOTSUP, "tracepoint '%s' needs tracefs, which is not mounted", name);
+	tly_error_remedy(err, "sudo mount -t tracefs tracefs /sys/kernel/tracing");
+	return -ENOTSUP;
+}
+
+int tly_tracepoint_refused(struct tally_error *err, const char *events)
 {
 	int length = strlen(events) - strlen("/events");
 
-	tly_parse_error(parse, -EACCES, at, "tracepoints may not be read: permission denied on %s",
-			events);
-	return tly_error_remedy(parse->err,
-				"run as root, or let users read them: "
-				"sudo mount -o remount,mode=755 %.*s",
-				length, events);
+	tly_error(err, -EACCES, "tracepoints may not be read: permission denied on %s", events);
+	tly_error_remedy(err,
+			 "run as root, or let users read them: sudo mount -o remount,mode=755 %.*s",
+			 length, events);
+	return -EACCES;
 }
 
 static int add(const char *system, const char *event, void *ctx)
@@ -140,15 +145,12 @@ static int add(const char *system, const char *event, void *ctx)
 	    (int)sizeof(path))
 		return 0;
 	ret = tly_read_number(path, &id);
-	if (ret == -EACCES)
-		return refused(parse, adding->span.at, adding->events);
 	if (ret)
-		return tly_parse_error(parse, ret, adding->span.at, "cannot read %s: %s", path,
-				       strerror(-ret));
+		return ret;
 	snprintf(name, sizeof(name), "%s:%s", system, event);
 	added = tly_parse_add(parse, PERF_TYPE_TRACEPOINT, id, tly_span_of(name));
 	if (!added)
-		return tly_parse_no_memory(parse);
+		return -ENOMEM;
 	added->filterable = true;
 	adding->added++;
 	return 0;
@@ -170,9 +172,10 @@ static int unknown(struct tly_parse *parse, struct tly_span span)
 
 int tly_tracepoint_add(struct tly_parse *parse, struct tly_span system, struct tly_span event)
 {
-	char events[PATH_MAX], system_name[NAME_SIZE], event_name[NAME_SIZE];
 	struct tly_span span = {system.at, event.at + event.length - system.at};
-	struct adding adding = {.parse = parse, .span = span, .event = event_name};
+	char events[PATH_MAX], system_name[NAME_SIZE], event_name[NAME_SIZE];
+	struct adding adding = {.parse = parse, .event = event_name, .events = events};
+	char name[2 * NAME_SIZE];
 	int ret;
 
 	if (system.length >= NAME_SIZE || event.length >= NAME_SIZE)
@@ -181,25 +184,26 @@ int tly_tracepoint_add(struct tly_parse *parse, struct tly_span system, struct t
 				       NAME_SIZE - 1);
 	snprintf(system_name, sizeof(system_name), "%.*s", TLY_SPAN(system));
 	snprintf(event_name, sizeof(event_name), "%.*s", TLY_SPAN(event));
-	if (tly_tracefs_events(parse->roots, events, sizeof(events))) {
-		tly_parse_error(parse, -ENOTSUP, system.at,
-				"tracepoint '%.*s' needs tracefs, which is not mounted",
-				TLY_SPAN(span));
-		return tly_error_remedy(parse->err, "sudo mount -t tracefs tracefs "
-						    "/sys/kernel/tracing");
-	}
-	adding.events = events;
-	/* Without globs one file tells, and no folder need be listed. */
-	if (!is_glob(system_name) && !is_glob(event_name)) {
-		ret = add(system_name, event_name, &adding);
-		if (ret == -ENOENT)
-			return unknown(parse, span);
-		return ret;
-	}
-	ret = tly_tracepoint_walk(parse->roots, system_name, add, &adding);
-	if (ret == -EACCES)
-		return refused(parse, system.at, events);
+	snprintf(name, sizeof(name), "%s:%s", system_name, event_name);
+	ret = tly_tracefs_events(parse->roots, events, sizeof(events));
 	if (ret)
-		return ret;
-	return adding.added ? 0 : unknown(parse, span);
+		tly_tracepoint_no_tracefs(parse->err, name);
+	/* Without globs one file tells, and no folder need be listed. */
+	else if (is_glob(system_name) || is_glob(event_name))
+		ret = tly_tracepoint_walk(parse->roots, system_name, add, &adding);
+	else
+		ret = add(system_name, event_name, &adding);
+	if (ret == -ENOENT || ret == -ENOTDIR || (!ret && !adding.added))
+		return unknown(parse, span);
+	if (!ret)
+		return 0;
+	if (ret == -EACCES)
+		tly_tracepoint_refused(parse->err, events);
+	else if (ret == -ENOMEM)
+		tly_parse_no_memory(parse);
+	else if (ret != -ENOTSUP)
+		tly_error(parse->err, ret, "tracepoint '%s' cannot be read: %s", name,
+			  strerror(-ret));
+	tly_error_at(parse->err, system.at - parse->text);
+	return ret;
 }
