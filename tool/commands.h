@@ -6,5 +6,6 @@
 #include "tool/command.h"
 
 extern const struct tool_command doctor_command;
+extern const struct tool_command report_command;
 
 #endif

@@ -21,6 +21,7 @@ static const struct tool_command help_command = {
 
 const struct tool_command *const tool_commands[] = {
 	&doctor_command,
+	&report_command,
 	&help_command,
 	NULL,
 };

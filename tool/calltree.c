@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include "tool/calltree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/lookup.h"
+#include "tool/memory.h"
+
+struct calltree {
+	struct calltree_node *nodes;
+	size_t nr, room;
+	struct lookup lookup; /* by (parent, function) */
+	uint32_t *parents;
+	size_t parents_room;
+};
+
+static uint32_t add_node(struct calltree *tree, uint32_t parent, uint32_t function)
+{
+	uint32_t index = tree->nr++;
+
+	tree->nodes = tool_grow(tree->nodes, &tree->room, tree->nr, sizeof(*tree->nodes));
+	tree->parents =
+		tool_grow(tree->parents, &tree->parents_room, tree->nr, sizeof(*tree->parents));
+	tree->nodes[index] = (struct calltree_node){.function = function};
+	tree->parents[index] = parent;
+	if (index != CALLTREE_ROOT) {
+		tree->nodes[index].next = tree->nodes[parent].child;
+		tree->nodes[parent].child = index;
+	}
+	return index;
+}
+
+struct calltree *calltree_new(void)
+{
+	struct calltree *tree = tool_alloc(1, sizeof(*tree));
+
+	add_node(tree, 0, 0);
+	return tree;
+}
+
+void calltree_free(struct calltree *tree)
+{
+	free(tree->nodes);
+	free(tree->parents);
+	lookup_free(&tree->lookup);
+	free(tree);
+}
+
+struct edge {
+	uint32_t parent, function;
+};
+
+static bool edge_equal(const void *owner, uint32_t index, const void *key)
+{
+	const struct calltree *tree = owner;
+	const struct edge *edge = key;
+
+	return tree->parents[index] == edge->parent &&
+	       tree->nodes[index].function == edge->function;
+}
+
+static uint32_t find_child(struct calltree *tree, uint32_t parent, uint32_t function)
+{
+	struct edge edge = {parent, function};
+	uint64_t word = (uint64_t)parent << 32 | function;
+	uint32_t hash, index;
+
+	/* Most functions are called from one place. */
+	index = tree->nodes[parent].child;
+	if (index && tree->nodes[index].function == function)
+		return index;
+	hash = lookup_hash_words(0, &word, 1);
+	index = lookup_find(&tree->lookup, hash, edge_equal, tree, &edge);
+	if (index == LOOKUP_NONE) {
+		index = add_node(tree, parent, function);
+		lookup_add(&tree->lookup, hash, index);
+	}
+	return index;
+}
+
+void calltree_add(struct calltree *tree, const uint32_t *functions, size_t nr, uint64_t period,
+		  uint64_t samples)
+{
+	uint32_t at = CALLTREE_ROOT;
+
+	for (size_t i = 0;; i++) {
+		tree->nodes[at].total += period;
+		tree->nodes[at].total_nr += samples;
+		if (i == nr)
+			break;
+		at = find_child(tree, at, functions[i]);
+	}
+	tree->nodes[at].self += period;
+	tree->nodes[at].self_nr += samples;
+}
+
+struct order {
+	const struct calltree *tree;
+	const struct places *places;
+};
+
+static int compare(const void *a, const void *b, void *context)
+{
+	const struct order *order = context;
+	const struct calltree_node *x = &order->tree->nodes[*(const uint32_t *)a];
+	const struct calltree_node *y = &order->tree->nodes[*(const uint32_t *)b];
+	int difference;
+
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	difference = strcmp(places_function(order->places, x->function)->name,
+			    places_function(order->places, y->function)->name);
+	return difference ? difference : x->function < y->function ? -1 : 1;
+}
+
+void calltree_sort(struct calltree *tree, const struct places *places)
+{
+	struct order order = {tree, places};
+	uint32_t *children = NULL;
+	size_t room = 0;
+
+	for (size_t i = 0; i < tree->nr; i++) {
+		struct calltree_node *node = &tree->nodes[i];
+		size_t nr = 0;
+
+		for (uint32_t child = node->child; child; child = tree->nodes[child].next) {
+			children = tool_grow(children, &room, nr + 1, sizeof(*children));
+			children[nr++] = child;
+		}
+		if (nr < 2)
+			continue;
+		qsort_r(children, nr, sizeof(*children), compare, &order);
+		node->child = children[0];
+		for (size_t j = 0; j < nr; j++)
+			tree->nodes[children[j]].next = j + 1 < nr ? children[j + 1] : 0;
+	}
+	free(children);
+}
+
+const struct calltree_node *calltree_node(const struct calltree *tree, uint32_t node)
+{
+	return &tree->nodes[node];
+}
+
+struct calltree *calltree_of_row(struct profile *profile, const struct table *table,
+				 const struct row *row, enum calltree_order order, bool whole)
+{
+	const struct places *places = profile_places(profile);
+	struct calltree *tree = calltree_new();
+	uint32_t *path = NULL;
+	size_t room = 0;
+
+	for (uint32_t u = row->first_use; u != NO_USE; u = table->uses[u].next) {
+		const struct use *use = &table->uses[u];
+		struct bucket_view bucket = profile_bucket(profile, use->bucket);
+		size_t nr = 0;
+
+		path = tool_grow(path, &room, bucket.nr_frames + 1, sizeof(*path));
+		if (order == CALLTREE_CALLERS) {
+			for (size_t i = use->frame; i < bucket.nr_frames; i++)
+				path[nr++] = places_frame(places, bucket.frames[i])->function;
+		} else {
+			for (size_t i = whole ? bucket.nr_frames : use->frame + 1; i-- > 0;)
+				if (i < bucket.nr_frames)
+					path[nr++] =
+						places_frame(places, bucket.frames[i])->function;
+		}
+		calltree_add(tree, path, nr, bucket.period, bucket.samples);
+	}
+	free(path);
+	calltree_sort(tree, places);
+	return tree;
+}

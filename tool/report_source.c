@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+/* Where a sampled number comes from, in words. */
+#include <stdio.h>
+
+#include "tool/report.h"
+
+const char *report_unit(const struct perf_event_attr *attr)
+{
+	bool clock = attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_CPU_CLOCK ||
+							  attr->config == PERF_COUNT_SW_TASK_CLOCK);
+
+	return clock ? "ns" : "";
+}
+
+static const char *kind(const struct perf_event_attr *attr)
+{
+	switch (attr->type) {
+	case PERF_TYPE_HARDWARE:
+	case PERF_TYPE_HW_CACHE:
+	case PERF_TYPE_RAW:
+		return "hardware counter";
+	case PERF_TYPE_SOFTWARE:
+		return *report_unit(attr) ? "the kernel's timer" : "counted by the kernel";
+	case PERF_TYPE_TRACEPOINT:
+		return "tracepoint";
+	case PERF_TYPE_BREAKPOINT:
+		return "hardware breakpoint";
+	default:
+		return "event of another unit";
+	}
+}
+
+void report_source(struct buffer *buffer, const struct perf_event_attr *attr)
+{
+	buffer_text(buffer, kind(attr));
+	if (attr->freq)
+		buffer_printf(buffer, ", sampled %llu times a second",
+			      (unsigned long long)attr->sample_freq);
+	else if (*report_unit(attr) && attr->sample_period)
+		buffer_printf(buffer, ", sampled every %llu ns",
+			      (unsigned long long)attr->sample_period);
+	else if (attr->sample_period > 1)
+		buffer_printf(buffer, ", one sample in %llu",
+			      (unsigned long long)attr->sample_period);
+	else if (attr->sample_period == 1)
+		buffer_text(buffer, ", every one sampled");
+	if (attr->exclude_kernel && !attr->exclude_user)
+		buffer_text(buffer, ", user mode only");
+	else if (attr->exclude_user && !attr->exclude_kernel)
+		buffer_text(buffer, ", kernel mode only");
+}
