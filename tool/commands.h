@@ -7,5 +7,6 @@
 
 extern const struct tool_command doctor_command;
 extern const struct tool_command report_command;
+extern const struct tool_command script_command;
 
 #endif

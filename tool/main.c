@@ -22,6 +22,7 @@ static const struct tool_command help_command = {
 const struct tool_command *const tool_commands[] = {
 	&doctor_command,
 	&report_command,
+	&script_command,
 	&help_command,
 	NULL,
 };
