@@ -30,7 +30,7 @@ int tly_counter_open(const struct perf_event_attr *attr, const char *name,
 	*counter = NULL;
 	if (!c)
 		return tly_error(err, -ENOMEM, "out of memory");
-	c->read_format = attr->read_format;
+	tly_read_layout_init(&c->layout, attr->read_format);
 	c->fd = tly_attr_open(attr, name, leader_attr, pid, cpu, leader ? leader->fd : -1,
 			      flags | PERF_FLAG_FD_CLOEXEC, err);
 	if (c->fd < 0) {
@@ -39,7 +39,7 @@ int tly_counter_open(const struct perf_event_attr *attr, const char *name,
 		free(c);
 		return code;
 	}
-	if (leader && (c->read_format & PERF_FORMAT_GROUP))
+	if (leader && c->layout.group)
 		ioctl(c->fd, PERF_EVENT_IOC_ID, &c->id);
 	*counter = c;
 	return 0;
@@ -198,14 +198,16 @@ int tally_task_disable(void)
 	return prctl(PR_TASK_PERF_EVENTS_DISABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-static int read_large(struct tally_counter *counter, struct tally_value *values, size_t max)
+/* Apart, for its frame of 16 KiB would be the small read's too. */
+static __attribute__((noinline)) int read_large(struct tally_counter *counter,
+						struct tally_value *values, size_t max)
 {
 	uint64_t words[TLY_READ_MAX / sizeof(uint64_t)];
 	ssize_t size = read(counter->fd, words, sizeof(words));
 
 	if (size < 0)
 		return -errno;
-	return tly_value_decode(counter->read_format, words, size, values, max);
+	return tly_value_decode(&counter->layout, words, size, values, max);
 }
 
 int tally_group_read(struct tally_counter *leader, struct tally_value *values, size_t max)
@@ -214,7 +216,7 @@ int tally_group_read(struct tally_counter *leader, struct tally_value *values, s
 	ssize_t size = read(leader->fd, words, sizeof(words));
 
 	if (size >= 0)
-		return tly_value_decode(leader->read_format, words, size, values, max);
+		return tly_value_decode(&leader->layout, words, size, values, max);
 	return errno == ENOSPC ? read_large(leader, values, max) : -errno;
 }
 
@@ -225,7 +227,7 @@ static int read_own_of_group(struct tally_counter *counter, struct tally_value *
 
 	if (size < 0)
 		return -errno;
-	return tly_value_decode_member(counter->read_format, words, size, counter->id, value);
+	return tly_value_decode_member(&counter->layout, words, size, counter->id, value);
 }
 
 int tally_counter_read(struct tally_counter *counter, struct tally_value *value)
@@ -234,12 +236,12 @@ int tally_counter_read(struct tally_counter *counter, struct tally_value *value)
 	ssize_t size;
 	int nr;
 
-	if (counter->read_format & PERF_FORMAT_GROUP)
+	if (counter->layout.group)
 		return read_own_of_group(counter, value);
 	size = read(counter->fd, words, sizeof(words));
 	if (size < 0)
 		return -errno;
-	nr = tly_value_decode(counter->read_format, words, size, value, 1);
+	nr = tly_value_decode(&counter->layout, words, size, value, 1);
 	return nr < 0 ? nr : 0;
 }
 

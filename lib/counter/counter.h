@@ -7,9 +7,11 @@
 
 #include <tally/counter.h>
 
+#include "lib/counter/value.h"
+
 struct tally_counter {
 	int fd;
-	uint64_t read_format;
+	struct tly_read_layout layout;
 	uint64_t id; /* of a group's member, to find it in the group's read; else 0 */
 	struct perf_event_mmap_page *page; /* mapped by the first tally_counter_read_user() */
 	bool page_tried;

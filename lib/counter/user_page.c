@@ -74,7 +74,8 @@ static uint64_t time_since_update(const struct picture *p)
 		cycles = p->time_cycles + ((cycles - p->time_cycles) & p->time_mask);
 	quot = cycles >> p->time_shift;
 	rem = cycles & ((UINT64_C(1) << p->time_shift) - 1);
-	return p->time_offset + quot * p->time_mult + ((rem * p->time_mult) >> p->time_shift);
+	return p->time_offset + quot * p->time_mult +
+	       (uint64_t)((unsigned __int128)rem * p->time_mult >> p->time_shift);
 }
 
 static uint64_t sign_extend(uint64_t value, unsigned int width)

@@ -8,7 +8,6 @@
 #include "lib/counter/value.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 
 #define BOTH_TIMES (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
@@ -43,47 +42,75 @@ void tly_value_judge(struct tally_value *value, uint64_t read_format)
 	}
 }
 
-struct layout {
-	uint64_t nr, enabled, running;
-	const uint64_t *values, *ids, *lost; /* of the first entry; NULL where there is none */
-	size_t stride;
-};
-
-static int parse(struct layout *layout, uint64_t read_format, const uint64_t *words, size_t size)
+static uint64_t mask(bool present)
 {
-	const bool group = read_format & PERF_FORMAT_GROUP;
-	const bool id = read_format & PERF_FORMAT_ID, lost = read_format & FORMAT_LOST;
-	const bool enabled = read_format & PERF_FORMAT_TOTAL_TIME_ENABLED;
-	const bool running = read_format & PERF_FORMAT_TOTAL_TIME_RUNNING;
-	const uint64_t *next;
-
-	size /= sizeof(*words);
-	if (size < 1u + enabled + running)
-		return -EBADMSG;
-	layout->nr = group ? words[0] : 1;
-	layout->stride = 1 + id + lost;
-	if (layout->nr > INT_MAX || size != group + enabled + running + layout->nr * layout->stride)
-		return -EBADMSG;
-	next = words + 1;
-	layout->enabled = enabled ? *next++ : 0;
-	layout->running = running ? *next++ : 0;
-	layout->values = group ? next++ : words;
-	layout->ids = id ? next++ : NULL;
-	layout->lost = lost ? next : NULL;
-	return 0;
+	return present ? UINT64_MAX : 0;
 }
 
-static inline void take(const struct layout *layout, uint64_t read_format, uint64_t index,
-			struct tally_value *value)
+void tly_read_layout_init(struct tly_read_layout *layout, uint64_t read_format)
 {
-	size_t at = index * layout->stride;
+	const bool group = read_format & PERF_FORMAT_GROUP;
+	const bool enabled = read_format & PERF_FORMAT_TOTAL_TIME_ENABLED;
+	const bool running = read_format & PERF_FORMAT_TOTAL_TIME_RUNNING;
+	const bool id = read_format & PERF_FORMAT_ID, lost = read_format & FORMAT_LOST;
+	const uint8_t times = enabled + running;
 
-	value->raw = layout->values[at];
-	value->time_enabled = layout->enabled;
-	value->time_running = layout->running;
-	value->id = layout->ids ? layout->ids[at] : 0;
-	value->lost = layout->lost ? layout->lost[at] : 0;
-	tly_value_judge(value, read_format);
+	*layout = (struct tly_read_layout){
+		.enabled_mask = mask(enabled),
+		.running_mask = mask(running),
+		.id_mask = mask(id),
+		.lost_mask = mask(lost),
+		.enabled = enabled ? 1 : 0,
+		.running = running ? times : 0,
+		.value = group ? 1 + times : 0,
+		/* The times of a single event stand between its value and its id. */
+		.id = id ? 1 + (group ? 0 : times) : 0,
+		.lost = lost ? 1 + id + (group ? 0 : times) : 0,
+		.stride = 1 + id + lost,
+		.fixed = group + times,
+		.group = group,
+		.read_format = read_format,
+	};
+}
+
+/* How many entries there are, or -EBADMSG. */
+static long count_entries(const struct tly_read_layout *layout, const uint64_t *words, size_t size)
+{
+	uint64_t nr;
+
+	if (size < sizeof(*words))
+		return -EBADMSG;
+	nr = layout->group ? words[0] : 1;
+	if (nr > TLY_READ_MAX || size != sizeof(*words) * (layout->fixed + nr * layout->stride))
+		return -EBADMSG;
+	return (long)nr;
+}
+
+/* The times, and what they say of every value of the group: its judgement. */
+static struct tally_value take_times(const struct tly_read_layout *layout, const uint64_t *words)
+{
+	struct tally_value common = {
+		.time_enabled = words[layout->enabled] & layout->enabled_mask,
+		.time_running = words[layout->running] & layout->running_mask,
+	};
+
+	tly_value_judge(&common, layout->read_format);
+	return common;
+}
+
+static inline void take(const struct tly_read_layout *layout, const uint64_t *entry,
+			const struct tally_value *common, struct tally_value *value)
+{
+	value->raw = entry[0];
+	value->scaled = entry[0];
+	value->time_enabled = common->time_enabled;
+	value->time_running = common->time_running;
+	value->id = entry[layout->id] & layout->id_mask;
+	value->lost = entry[layout->lost] & layout->lost_mask;
+	value->state = common->state;
+	value->source = common->source;
+	if (common->source == TALLY_SOURCE_SCALED)
+		value->scaled = tly_scale(value->raw, common->time_enabled, common->time_running);
 }
 
 static void set_not_counted(struct tally_value *value)
@@ -92,48 +119,50 @@ static void set_not_counted(struct tally_value *value)
 	value->state = TALLY_NOT_COUNTED;
 }
 
-int tly_value_decode(uint64_t read_format, const uint64_t *words, size_t size,
+int tly_value_decode(const struct tly_read_layout *layout, const uint64_t *words, size_t size,
 		     struct tally_value *values, size_t max)
 {
-	struct layout layout;
+	struct tally_value common;
+	const uint64_t *entry;
+	long nr;
 
-	if (size == 0) {
-		if (!max)
-			return -ENOSPC;
+	if (size == 0 && max) {
 		set_not_counted(values);
 		return 1;
 	}
-	if (size % sizeof(*words) || parse(&layout, read_format, words, size) < 0)
-		return -EBADMSG;
-	if (layout.nr > max)
+	nr = size ? count_entries(layout, words, size) : 1;
+	if (nr < 0)
+		return (int)nr;
+	if ((size_t)nr > max)
 		return -ENOSPC;
-	for (uint64_t i = 0; i < layout.nr; i++)
-		take(&layout, read_format, i, &values[i]);
-	return (int)layout.nr;
+	common = take_times(layout, words);
+	entry = words + layout->value;
+	for (long i = 0; i < nr; i++, entry += layout->stride)
+		take(layout, entry, &common, &values[i]);
+	return (int)nr;
 }
 
-int tly_value_decode_member(uint64_t read_format, const uint64_t *words, size_t size, uint64_t id,
-			    struct tally_value *value)
+int tly_value_decode_member(const struct tly_read_layout *layout, const uint64_t *words,
+			    size_t size, uint64_t id, struct tally_value *value)
 {
-	struct layout layout;
+	struct tally_value common;
+	const uint64_t *entry = words + layout->value;
+	long nr;
 
 	if (size == 0) {
 		set_not_counted(value);
 		return 0;
 	}
-	if (size % sizeof(*words) || parse(&layout, read_format, words, size) < 0 || !layout.nr)
+	nr = count_entries(layout, words, size);
+	if (nr <= 0)
 		return -EBADMSG;
-	if (!id) {
-		take(&layout, read_format, 0, value);
-		return 0;
-	}
-	if (!layout.ids)
+	if (id && !layout->id_mask)
 		return -EINVAL;
-	for (uint64_t i = 0; i < layout.nr; i++) {
-		if (layout.ids[i * layout.stride] == id) {
-			take(&layout, read_format, i, value);
+	common = take_times(layout, words);
+	for (long i = 0; i < nr; i++, entry += layout->stride) {
+		take(layout, entry, &common, value);
+		if (!id || value->id == id)
 			return 0;
-		}
 	}
 	return -ENOENT;
 }
