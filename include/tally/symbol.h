@@ -106,15 +106,17 @@ size_t tally_dso_build_id(struct tally_dso *dso, uint8_t build_id[20]);
 
 /* One frame of the source at an address: inlined functions innermost first, the real one last. */
 struct tally_source_frame {
-	const char *function; /* demangled; NULL: unknown */
+	const char *function; /* demangled; the real one's is its symbol. NULL: unknown */
 	const char *file;     /* NULL: unknown */
 	unsigned int line;    /* 0: unknown */
 	bool inlined;
 };
 
 /*
- * The source frames at @address of @dso, from DWARF. Returns how many there are, storing at most
- * @max; 0 when the file has no debug information for it.
+ * The source frames at @address of @dso, from DWARF; for a caller's return address, ask for one
+ * less. Returns how many there are, storing at most @max; 0 when the file has no debug information
+ * for it. The first call for a file reads where its compilation units are, each unit is read when
+ * it is first asked for, and all that was read is bounded: beyond 512 MB units are read again.
  */
 size_t tally_dso_source(struct tally_dso *dso, uint64_t address, struct tally_source_frame *frames,
 			size_t max);
