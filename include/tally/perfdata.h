@@ -165,39 +165,59 @@ struct tally_perfdata_writer;
 
 struct tally_perfdata_options {
 	int zstd_level;		 /* 0: not compressed; 1..22 */
-	const char *const *argv; /* the command line for the header; NULL: none */
+	const char *const *argv; /* the command line for the header, ended by NULL; NULL: none */
 	int clockid;		 /* -1: the default clock */
 };
 
 /*
- * Starts a file at @path ("-": pipe mode on standard output) for events whose attrs are those of
- * @events. A file is valid after every tally_perfdata_write(): cut off by SIGKILL or a full disk it
- * can be read up to the cut.
+ * Starts a file at @path ("-": pipe mode on standard output; also for a path that is a pipe) for
+ * events whose attrs are those of @events. Nothing is written before the first record. From then
+ * on the file can be read at any moment: cut off by SIGKILL or a full disk, it can be read up to
+ * the cut. The list may be freed afterwards; argv must live until the end.
+ * Errors: those of open(2), -ENOMEM.
  */
 int tally_perfdata_create(const char *path, const struct tally_events *events,
 			  const struct tally_perfdata_options *options,
 			  struct tally_perfdata_writer **writer, struct tally_error *err);
 
-/* Says that records with these ids are of event @event. Before the first write. */
+/*
+ * Says that records with these ids are of event @event; adds to what was said before. -EINVAL after
+ * the first write or for an event that is not in the list, -ENOMEM.
+ */
 int tally_perfdata_writer_ids(struct tally_perfdata_writer *writer, size_t event,
 			      const uint64_t *ids, size_t nr_ids);
+
 /*
- * Names a build-id for the header's table, any time before close. The writer copies.
+ * Names a build-id for the header's table, any time before the end. The writer copies. -EINVAL when
+ * it is longer than 20 bytes or the name than a record, -ENOMEM.
  */
 int tally_perfdata_writer_build_id(struct tally_perfdata_writer *writer,
 				   const struct tally_perfdata_build_id *build_id);
 
-/* Appends whole records, byte by byte as given; compressed when asked for. -ENOSPC, -EPIPE, -EIO.
+/* The times of the first and the last sample, for the header; may be left out. */
+void tally_perfdata_writer_times(struct tally_perfdata_writer *writer, uint64_t first,
+				 uint64_t last);
+
+/*
+ * Appends whole records, byte by byte as given; one may begin in one piece and end in the next.
+ * One system call moves all pieces, a second one keeps the header true. Errors: -ENOSPC, -EDQUOT,
+ * -EFBIG, -EIO (all records before the failure are kept), -EPIPE (ignore SIGPIPE to get it), -E2BIG
+ * more ids of one event than pipe mode can say, -ENOMEM. An error is final: later calls repeat it.
  */
 int tally_perfdata_write(struct tally_perfdata_writer *writer, const struct iovec *pieces,
 			 int nr_pieces, struct tally_error *err);
 
-/* Marks that all rings were drained once: PERF_RECORD_FINISHED_ROUND. */
+/* Marks that all rings were drained once: PERF_RECORD_FINISHED_ROUND. Errors: of an earlier write.
+ */
 int tally_perfdata_writer_round(struct tally_perfdata_writer *writer, struct tally_error *err);
 
+/* Bytes written so far: the size of the file, features not included before the end. */
 uint64_t tally_perfdata_writer_bytes(const struct tally_perfdata_writer *writer);
 
-/* Writes the header features and closes. The object is released also when this fails. */
+/*
+ * Writes the header features and closes. The object is released also when this fails; after an
+ * earlier error it does what can be done and repeats that error.
+ */
 int tally_perfdata_finish(struct tally_perfdata_writer *writer, struct tally_error *err);
 
 #ifdef __cplusplus
