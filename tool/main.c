@@ -23,6 +23,7 @@ const struct tool_command *const tool_commands[] = {
 	&doctor_command,
 	&report_command,
 	&script_command,
+	&record_command,
 	&help_command,
 	NULL,
 };

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `tally record`, between its files:
+ *
+ *	record.c	  the order of things, what is said
+ *	record_options.c  the command line
+ *	record_events.c	  which events, and what each sample holds
+ *	record_stream.c	  from the rings to the file
+ *	record_off_cpu.c  context switches into samples weighted by the time off the processor
+ *	record_snapshot.c the same from rings that are overwritten, on request
+ */
+#ifndef TOOL_RECORD_H
+#define TOOL_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tally/tally.h>
+
+#include "tool/synth.h"
+#include "tool/target.h"
+
+#define NO_EVENT SIZE_MAX
+
+struct record_options {
+	const char *output;
+	uint64_t frequency, period; /* 0: not given */
+	bool frequency_max;	    /* -F max */
+	enum tally_callgraph callgraph;
+	uint32_t stack_size;
+	bool no_user_callchain, no_kernel_callchain;
+	bool switch_events, off_cpu, no_inherit, overwrite, quiet, verbose;
+	size_t pages;
+	unsigned int delay_ms;
+	int zstd_level;
+	int clockid; /* -1: the kernel's own */
+};
+
+struct off_cpu;
+struct snapshots;
+
+struct recording {
+	const struct tool_command *command;
+	struct record_options options;
+	const char *const *argv; /* the whole command line, for the file's header */
+	struct tool_target target;
+
+	struct tally_events *events;
+	size_t tracking;      /* the event that carries the side-band records */
+	size_t off_cpu_event; /* or NO_EVENT */
+	struct tally_counters *counters;
+	struct tally_sampler *sampler;
+	struct tally_workload *workload;
+
+	struct tally_perfdata_writer *writer;
+	bool write_failed;
+	struct tally_sampler_stats stats;
+	uint64_t last_time; /* of the records that were decoded */
+
+	struct off_cpu *off_cpu;     /* with options.off_cpu */
+	struct snapshots *snapshots; /* with options.overwrite */
+};
+
+/* What is worth knowing but no failure; nothing with -q. */
+void record_note(const struct recording *r, const char *what, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* ---- record_options.c ---- */
+
+extern const struct tool_option record_option_rows[];
+/* Returns 0, or the exit status after saying what is wrong. */
+int record_parse_option(struct recording *r, int key, const char *argument);
+int record_check_options(const struct recording *r, bool has_command);
+
+/* ---- record_events.c ---- */
+
+/* Adds the events that were not typed, and decides what all of them sample. */
+int record_prepare_events(struct recording *r, struct tally_error *err);
+/* Takes over the attrs as the kernel accepted them, and says what that leaves out. */
+int record_adopt_attrs(struct recording *r, struct tally_error *err);
+/* Whether the side-band records have an event of their own, that may run before the others. */
+bool record_tracks_apart(const struct recording *r);
+
+/* ---- record_stream.c ---- */
+
+/* Starts a file at @path with its events. */
+int record_open_file(struct recording *r, const char *path, struct tally_perfdata_writer **writer,
+		     struct tally_error *err);
+/*
+ * The side-band records of what is there already: the kernel, and the target's processes or
+ * @everyone. @synth is initialised here, and to be freed.
+ */
+void record_synthesize(struct recording *r, struct tool_synth *synth, bool everyone);
+/* Moves what the rings hold to the file. After a failure, said once, it only empties the rings. */
+void record_drain(struct recording *r, bool flush);
+/* Writes @size bytes of whole records to the recording's file. */
+void record_write(struct recording *r, const void *data, size_t size);
+void record_write_failed(struct recording *r, const struct tally_error *err);
+/* The samples that the kernel lost and has not told of in a record: tells, and counts them. */
+void record_count_lost(struct recording *r);
+/* The well-formed part of a peeked ring as pieces to write, counted; returns how many. */
+int record_pieces(struct tally_span span[2], struct tally_sampler_stats *stats,
+		  struct iovec pieces[2]);
+
+/* ---- record_off_cpu.c ---- */
+
+struct off_cpu *record_off_cpu_new(const struct tally_record_format *format);
+void record_off_cpu_free(struct off_cpu *off_cpu);
+/*
+ * Takes in a record of the off-CPU event. Returns the sample that it completes, valid until the
+ * next call, or NULL.
+ */
+const struct perf_event_header *record_off_cpu_feed(struct off_cpu *off_cpu,
+						    const struct tally_record *record);
+/* At the end: the next task that is still off its processor, up to @now; NULL after the last. */
+const struct perf_event_header *record_off_cpu_finish(struct off_cpu *off_cpu, uint64_t now);
+
+/* ---- record_snapshot.c ---- */
+
+struct snapshots *record_snapshots_new(void);
+void record_snapshots_free(struct snapshots *snapshots);
+/* Begins with what /proc says of the target, or of @everyone; what was kept before is dropped. */
+void record_snapshots_begin(struct recording *r, bool everyone);
+/* Keeps the side-band records that have come. */
+void record_snapshots_collect(struct recording *r);
+/* Writes all that is kept, and what the overwritten rings hold, to @path. */
+int record_snapshot(struct recording *r, const char *path, struct tally_error *err);
+
+#endif

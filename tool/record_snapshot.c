@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A flight recorder: samples go to rings that the kernel overwrites, and a snapshot writes what
+ * they hold. Side-band records go to rings of their own and are kept, since the oldest mapping may
+ * be the one that the newest sample needs. When they have grown to KEEP_BYTES, they are replaced by
+ * what /proc says then: that forgets only what has ended before.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/record.h"
+
+#define KEEP_BYTES ((size_t)64 * 1024 * 1024)
+
+struct snapshots {
+	unsigned char *data;
+	size_t size, max;
+};
+
+struct snapshots *record_snapshots_new(void)
+{
+	return calloc(1, sizeof(struct snapshots));
+}
+
+void record_snapshots_free(struct snapshots *snapshots)
+{
+	if (snapshots)
+		free(snapshots->data);
+	free(snapshots);
+}
+
+static bool keep(struct snapshots *s, const void *data, size_t size)
+{
+	if (s->size + size > s->max) {
+		size_t max = s->max ? s->max : 64 * 1024;
+
+		while (max < s->size + size)
+			max *= 2;
+		unsigned char *grown = realloc(s->data, max);
+
+		if (!grown)
+			return false;
+		s->data = grown;
+		s->max = max;
+	}
+	memcpy(s->data + s->size, data, size);
+	s->size += size;
+	return true;
+}
+
+void record_snapshots_begin(struct recording *r, bool everyone)
+{
+	struct tool_synth synth;
+
+	r->snapshots->size = 0;
+	record_synthesize(r, &synth, everyone);
+	keep(r->snapshots, synth.data, synth.size);
+	tool_synth_free(&synth);
+}
+
+void record_snapshots_collect(struct recording *r)
+{
+	for (size_t i = 0; i < tally_sampler_rings(r->sampler); i++) {
+		struct tally_ring *ring = tally_sampler_ring(r->sampler, i);
+		struct tally_span span[2];
+		struct iovec pieces[2];
+		size_t bytes;
+		int nr;
+
+		if (tally_sampler_ring_is_backward(r->sampler, i))
+			continue;
+		bytes = tally_ring_peek(ring, span);
+		nr = record_pieces(span, &r->stats, pieces);
+		for (int p = 0; p < nr; p++) {
+			if (r->snapshots->size + pieces[p].iov_len > KEEP_BYTES ||
+			    !keep(r->snapshots, pieces[p].iov_base, pieces[p].iov_len)) {
+				record_snapshots_begin(r, true);
+				break;
+			}
+		}
+		tally_ring_consume(ring, bytes);
+	}
+}
+
+static int write_rings(struct recording *r, struct tally_perfdata_writer *writer,
+		       struct tally_error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; ret == 0 && i < tally_sampler_rings(r->sampler); i++) {
+		struct tally_ring *ring = tally_sampler_ring(r->sampler, i);
+		struct tally_span span[2];
+		struct iovec pieces[2];
+		size_t bytes;
+		int nr;
+
+		if (!tally_sampler_ring_is_backward(r->sampler, i))
+			continue;
+		bytes = tally_ring_peek(ring, span);
+		nr = record_pieces(span, &r->stats, pieces);
+		if (nr)
+			ret = tally_perfdata_write(writer, pieces, nr, err);
+		tally_ring_consume(ring, bytes);
+	}
+	return ret;
+}
+
+int record_snapshot(struct recording *r, const char *path, struct tally_error *err)
+{
+	struct tally_perfdata_writer *writer = NULL;
+	struct iovec kept;
+	int ret, finished;
+
+	r->stats.samples = 0;
+	tally_sampler_pause(r->sampler, true);
+	/* After the pause: every mapping that a sample needs has been written by then. */
+	record_snapshots_collect(r);
+	ret = record_open_file(r, path, &writer, err);
+	if (ret == 0) {
+		kept = (struct iovec){r->snapshots->data, r->snapshots->size};
+		ret = kept.iov_len ? tally_perfdata_write(writer, &kept, 1, err) : 0;
+		if (ret >= 0)
+			ret = write_rings(r, writer, err);
+		finished = tally_perfdata_finish(writer, ret < 0 ? NULL : err);
+		if (ret >= 0)
+			ret = finished;
+	}
+	tally_sampler_pause(r->sampler, false);
+	return ret;
+}
