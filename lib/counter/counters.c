@@ -595,13 +595,14 @@ static void accumulate(struct tally_value *sum, const struct tally_value *value)
 
 /*
  * One task over all of its processors. Bound to every one of them, the times running add up to the
- * time enabled, unless the event was multiplexed; bound to some, nobody can tell.
+ * time enabled, unless the event was multiplexed; bound to some, nobody can tell. The cells are
+ * enabled and read one after the other: the least of their times enabled is what all of them have.
  */
 static int sum_task(struct tally_counters *counters, size_t event, size_t task,
 		    struct tally_value *sum)
 {
 	const bool bound = counters->axes.task_bound && counters->axes.cpus[0] >= 0;
-	uint64_t enabled = 0;
+	uint64_t enabled = UINT64_MAX;
 
 	set_absent(counters, event, sum);
 	for (size_t cpu = 0; cpu < counters->axes.nr_cpus; cpu++) {
@@ -611,7 +612,7 @@ static int sum_task(struct tally_counters *counters, size_t event, size_t task,
 		if (code < 0)
 			return code;
 		accumulate(sum, &value);
-		if (value.time_enabled > enabled)
+		if (value.time_enabled < enabled)
 			enabled = value.time_enabled;
 	}
 	if (!bound)
