@@ -6,6 +6,7 @@
 #include "tool/command.h"
 
 extern const struct tool_command doctor_command;
+extern const struct tool_command list_command;
 extern const struct tool_command record_command;
 extern const struct tool_command report_command;
 extern const struct tool_command script_command;

@@ -25,6 +25,7 @@ const struct tool_command *const tool_commands[] = {
 	&script_command,
 	&record_command,
 	&help_command,
+	&list_command,
 	NULL,
 };
 
