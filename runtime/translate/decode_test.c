@@ -161,6 +161,16 @@ static bool is_out_of_reach(const ZydisDecodedInstruction *z)
 	}
 }
 
+/*
+ * Zydis 4.0 takes a sib byte without base for r13 when there is a 67 prefix and REX.B; binutils and
+ * the processor do not.
+ */
+static bool is_misread(const ZydisDecodedInstruction *z, const struct insn *insn)
+{
+	return insn->prefixes & PREFIX_ADDRESS && insn->rex & REX_B && z->raw.modrm.mod == 0 &&
+	       z->raw.modrm.rm == 4 && z->raw.sib.base == 5;
+}
+
 /* Where the manuals say more than Zydis does. */
 static void amend(const ZydisDecodedInstruction *z, const struct insn *insn, struct insn_effects *e)
 {
@@ -375,7 +385,7 @@ static size_t compare(const uint8_t *code, size_t size)
 		return z.length;
 	}
 	insn_decode(&insn, code, size);
-	if (is_hint(&z) || is_out_of_reach(&z))
+	if (is_hint(&z) || is_out_of_reach(&z) || is_misread(&z, &insn))
 		return z.length;
 	insn_effects(&insn, &ours);
 	effects_of(&z, operands, &theirs);
