@@ -6,8 +6,9 @@
 #include <tally/error.h>
 
 /*
- * Both return @code, so that a failing function ends in `return tly_error(err, -EINVAL, ...)`.
- * tly_error() clears the remedy and the offset, the other two add to it.
+ * All return the code, also without an object, so that a failing function ends in `return
+ * tly_error(err, -EINVAL, ...)` or in one of the others right after it. tly_error() clears the
+ * remedy and the offset, the other two add to it.
  */
 int tly_error(struct tally_error *err, int code, const char *what, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -41,6 +41,9 @@ static void test_null_object(void **state)
 {
 	(void)state;
 	assert_int_equal(tly_error(NULL, -EIO, "lost"), -EIO);
+	assert_int_equal(tly_error_remedy(NULL, "look again"), -EIO);
+	assert_int_equal(tly_error(NULL, -EINVAL, "lost"), -EINVAL);
+	assert_int_equal(tly_error_at(NULL, 7), -EINVAL);
 }
 
 int main(void)
