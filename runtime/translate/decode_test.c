@@ -111,7 +111,8 @@ static bool is_hint(const ZydisDecodedInstruction *z)
 	case ZYDIS_CATEGORY_MPX: /* nops on every processor made today */
 		return true;
 	default:
-		return z->mnemonic == ZYDIS_MNEMONIC_CLFLUSH;
+		return z->mnemonic == ZYDIS_MNEMONIC_CLFLUSH ||
+		       z->meta.isa_set == ZYDIS_ISA_SET_AVX512PF_512;
 	}
 }
 
