@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/error.h"
@@ -56,10 +57,12 @@ static void close_image(struct image *image)
 static int open_image(struct tly_parse *parse, const char *at, const char *path,
 		      struct image *image)
 {
+	struct stat stat;
 	int code;
 
 	image->elf = NULL;
-	image->fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* Not to wait for the writer of a pipe. */
+	image->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (image->fd < 0) {
 		code = -errno;
 		tly_parse_error(parse, code, at, "cannot read '%s' to place a probe: %s", path,
@@ -70,7 +73,8 @@ static int open_image(struct tly_parse *parse, const char *at, const char *path,
 							    : "run as a user that may read it");
 	}
 	elf_version(EV_CURRENT);
-	image->elf = elf_begin(image->fd, ELF_C_READ_MMAP, NULL);
+	if (!fstat(image->fd, &stat) && S_ISREG(stat.st_mode))
+		image->elf = elf_begin(image->fd, ELF_C_READ_MMAP, NULL);
 	if (elf_kind(image->elf) == ELF_K_ELF)
 		return 0;
 	close_image(image);
