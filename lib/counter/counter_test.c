@@ -23,6 +23,8 @@
 
 #include <tally/counter.h>
 
+#include "lib/counter/faults_test.h"
+
 #define TIMES (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
 #define USER  .exclude_kernel = 1, .exclude_hv = 1
 #define SOFTWARE(c)                                                                                \
@@ -50,18 +52,20 @@ static struct tally_value value_of(struct tally_counter *counter)
 	return value;
 }
 
-/* Causes exactly @nr page faults of this thread in user mode. */
-static void fault(size_t nr)
+/* What runs between enabling and disabling has been used before. */
+static int warm_up(void **state)
 {
-	const size_t page = sysconf(_SC_PAGESIZE);
-	volatile char *memory =
-		mmap(NULL, nr * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct perf_event_attr attr = SOFTWARE(PERF_COUNT_SW_PAGE_FAULTS);
+	struct tally_counter *counter = open_counter(&attr, NULL);
 
-	assert_true(memory != MAP_FAILED);
-	madvise((void *)memory, nr * page, MADV_NOHUGEPAGE);
-	for (size_t i = 0; i < nr; i++)
-		memory[i * page] = 1;
-	munmap((void *)memory, nr * page);
+	(void)state;
+	assert_int_equal(tally_counter_enable(counter, true), 0);
+	fault(100);
+	assert_int_equal(tally_counter_disable(counter, true), 0);
+	assert_int_equal(tally_task_enable(), 0);
+	assert_int_equal(tally_task_disable(), 0);
+	tally_counter_close(counter);
+	return 0;
 }
 
 static void test_counts_between_enable_and_disable(void **state)
@@ -242,13 +246,24 @@ static void test_refresh_and_period(void **state)
 	tally_counter_close(counter);
 }
 
+/* By @nr faults sampled by @counter. */
+static uint64_t bytes_written(struct tally_counter *counter,
+			      const struct perf_event_mmap_page *ring, size_t nr)
+{
+	uint64_t before = ring->data_head;
+
+	assert_int_equal(tally_counter_enable(counter, false), 0);
+	fault(nr);
+	assert_int_equal(tally_counter_disable(counter, false), 0);
+	return ring->data_head - before;
+}
+
 static void test_output(void **state)
 {
 	struct perf_event_attr attr = SOFTWARE(PERF_COUNT_SW_PAGE_FAULTS);
 	const size_t page = sysconf(_SC_PAGESIZE);
 	struct tally_counter *into, *from;
 	struct perf_event_mmap_page *ring;
-	uint64_t before;
 
 	(void)state;
 	attr.sample_period = 1;
@@ -260,17 +275,12 @@ static void test_output(void **state)
 	assert_true(ring != MAP_FAILED);
 	assert_int_equal(tally_counter_set_output(from, into), 0);
 	assert_int_equal(tally_counter_set_output(from, from), -EINVAL);
-	tally_counter_enable(from, false);
-	fault(3);
-	assert_int_equal(ring->data_head, 3 * 16);
+	assert_int_equal(bytes_written(from, ring, 3), 3 * 16);
 	assert_int_equal(tally_counter_pause_output(into, true), 0);
-	fault(3);
-	assert_int_equal(ring->data_head, 3 * 16);
+	assert_int_equal(bytes_written(from, ring, 3), 0);
 	assert_int_equal(tally_counter_pause_output(into, false), 0);
 	assert_int_equal(tally_counter_set_output(from, NULL), 0);
-	before = ring->data_head;
-	fault(3);
-	assert_int_equal(ring->data_head, before);
+	assert_int_equal(bytes_written(from, ring, 3), 0);
 	munmap(ring, 5 * page);
 	tally_counter_close(from);
 	tally_counter_close(into);
@@ -580,5 +590,5 @@ int main(void)
 		cmocka_unit_test(test_descriptor_closes_on_exec),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, warm_up, NULL);
 }

@@ -26,6 +26,7 @@
 
 #include "lib/counter/cgroup.h"
 #include "lib/counter/cpulist.h"
+#include "lib/counter/faults_test.h"
 
 #define NOBODY 65534
 #define SKIP(...)                                                                                  \
@@ -71,17 +72,23 @@ static void skip_unless_root(void)
 		SKIP("needs root");
 }
 
-/* Causes exactly @nr page faults in user mode. */
-static void fault(size_t nr)
+/* What runs between enabling and disabling has been used before. */
+static int warm_up(void **state)
 {
-	const size_t page = sysconf(_SC_PAGESIZE);
-	volatile char *memory =
-		mmap(NULL, nr * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct tally_target target = {.kind = TALLY_TARGET_SELF};
+	struct tally_events *events = parse("page-faults:u");
+	struct tally_counters *counters = open_counters(events, &target, TALLY_OPEN_DISABLED);
+	cpu_set_t set;
 
-	madvise((void *)memory, nr * page, MADV_NOHUGEPAGE);
-	for (size_t i = 0; i < nr; i++)
-		memory[i * page] = 1;
-	munmap((void *)memory, nr * page);
+	(void)state;
+	assert_int_equal(tally_counters_enable(counters), 0);
+	fault(100);
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+	assert_int_equal(tally_counters_disable(counters), 0);
+	tally_counters_close(counters);
+	tally_events_free(events);
+	return 0;
 }
 
 static void test_self(void **state)
@@ -848,5 +855,5 @@ int main(void)
 		cmocka_unit_test(test_cpulist),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, warm_up, NULL);
 }

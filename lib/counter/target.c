@@ -76,7 +76,8 @@ static void sort_tasks(struct tly_axes *axes)
 {
 	size_t kept = 0;
 
-	qsort(axes->tasks, axes->nr_tasks, sizeof(*axes->tasks), by_pid);
+	if (axes->nr_tasks)
+		qsort(axes->tasks, axes->nr_tasks, sizeof(*axes->tasks), by_pid);
 	for (size_t i = 0; i < axes->nr_tasks; i++)
 		if (!kept || axes->tasks[kept - 1].pid != axes->tasks[i].pid)
 			axes->tasks[kept++] = axes->tasks[i];
