@@ -113,7 +113,8 @@ static void summarize(const struct recording *r, const char *path, uint64_t byte
 	fprintf(stderr, "[ tally record: %s samples, %s in %s, %s lost ]\n",
 		grouped(r->stats.samples, samples), sized(bytes, size),
 		is_pipe(r) ? "the pipe" : path, grouped(r->stats.lost, lost));
-	if (r->stats.lost)
+	/* Those of a snapshot came while the one before was taken. */
+	if (r->stats.lost && !r->snapshots)
 		record_note(r, "samples were lost because a ring was full: larger rings (-m) or a "
 			       "lower rate (-F) keep them");
 	if (r->stats.throttled)
@@ -285,6 +286,7 @@ static void take_snapshot(struct recording *r)
 		tool_error(&err);
 	else
 		summarize(r, path, file_size(path));
+	r->stats.lost = 0;
 }
 
 /*
@@ -487,13 +489,18 @@ static int run_record(const struct tool_command *command, int argc, char **argv)
 	struct recording r = {
 		.command = command,
 		.options = {.output = "perf.data", .clockid = -1},
-		.argv = (const char *const *)argv,
+		.argv = calloc(argc + 2, sizeof(*r.argv)),
 		.events = tally_events_new(),
 	};
 	int key, ret = 0;
 
-	if (!r.events)
+	if (!r.events || !r.argv) {
+		tally_events_free(r.events);
+		free(r.argv);
 		return tool_fail("out of memory");
+	}
+	r.argv[0] = "tally";
+	memcpy(r.argv + 1, argv, argc * sizeof(*argv));
 	while (ret == 0 && (key = tool_next_option(&parse)) > 0)
 		ret = record_parse_option(&r, key, parse.argument);
 	if (ret == 0 && key < 0)
@@ -509,5 +516,6 @@ static int run_record(const struct tool_command *command, int argc, char **argv)
 	tally_workload_free(r.workload);
 	tally_events_free(r.events);
 	tool_target_release(&r.target);
+	free(r.argv);
 	return ret;
 }

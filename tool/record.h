@@ -43,7 +43,7 @@ struct snapshots;
 struct recording {
 	const struct tool_command *command;
 	struct record_options options;
-	const char *const *argv; /* the whole command line, for the file's header */
+	const char **argv; /* the whole command line, for the file's header */
 	struct tool_target target;
 
 	struct tally_events *events;
@@ -108,8 +108,8 @@ int record_pieces(struct tally_span span[2], struct tally_sampler_stats *stats,
 struct off_cpu *record_off_cpu_new(const struct tally_record_format *format);
 void record_off_cpu_free(struct off_cpu *off_cpu);
 /*
- * Takes in a record of the off-CPU event. Returns the sample that it completes, valid until the
- * next call, or NULL.
+ * Takes in a record of the off-CPU event, or a FORK or EXIT of any. Returns the sample that it
+ * completes, valid until the next call, or NULL.
  */
 const struct perf_event_header *record_off_cpu_feed(struct off_cpu *off_cpu,
 						    const struct tally_record *record);

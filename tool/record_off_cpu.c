@@ -12,7 +12,8 @@
  *
  * The sample is held until the thread runs again, and then handed out with the nanoseconds in
  * between as its period and the moment it came back as its time. A thread that was only preempted
- * wanted to run: that is no waiting, and its sample is dropped. So are those of the idle task.
+ * wanted to run: that is no waiting, and its sample is dropped. So are those of the idle task, and
+ * the last one of a thread that has exited.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 struct waiting {
 	uint32_t tid; /* 0: free */
 	bool off;     /* its SWITCH out has been seen */
+	bool exited;  /* its last switch is no waiting */
 	uint64_t since;
 	size_t size, max;
 	struct perf_event_header *sample;
@@ -133,16 +135,20 @@ static const struct perf_event_header *complete(const struct off_cpu *off_cpu, s
 const struct perf_event_header *record_off_cpu_feed(struct off_cpu *off_cpu,
 						    const struct tally_record *record)
 {
-	struct waiting *task;
+	bool is_task = record->type == PERF_RECORD_FORK || record->type == PERF_RECORD_EXIT;
+	uint32_t tid = is_task ? record->task.tid : record->id.tid;
+	struct waiting *task = tid ? find(off_cpu, tid) : NULL;
 
-	if (!record->id.tid)
-		return NULL;
-	task = find(off_cpu, record->id.tid);
 	if (!task)
 		return NULL;
 	switch (record->type) {
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		task->exited = record->type == PERF_RECORD_EXIT;
+		return NULL;
 	case PERF_RECORD_SAMPLE:
-		hold(task, record);
+		if (!task->exited)
+			hold(task, record);
 		return NULL;
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:

@@ -51,6 +51,14 @@ static const struct sample *feed_switch(struct off_cpu *off_cpu, uint32_t tid, u
 	return (const struct sample *)record_off_cpu_feed(off_cpu, &record);
 }
 
+static void feed_task(struct off_cpu *off_cpu, uint32_t type, uint32_t tid)
+{
+	const struct tally_record record = {
+		.type = type, .id = {.tid = 1}, .task = {.pid = 1, .tid = tid}};
+
+	assert_null(record_off_cpu_feed(off_cpu, &record));
+}
+
 static void assert_sample(const struct sample *sample, uint32_t tid, uint64_t time, uint64_t period)
 {
 	assert_non_null(sample);
@@ -98,6 +106,14 @@ static void test_not_waits(void **state)
 	feed_sample(off_cpu, 0, 100);
 	assert_null(feed_switch(off_cpu, 0, 101, OUT));
 	assert_null(feed_switch(off_cpu, 0, 200, 0));
+	/* It has exited: the last switch. Its number is used again. */
+	feed_task(off_cpu, PERF_RECORD_EXIT, 9);
+	feed_sample(off_cpu, 9, 100);
+	assert_null(feed_switch(off_cpu, 9, 101, OUT));
+	feed_task(off_cpu, PERF_RECORD_FORK, 9);
+	feed_sample(off_cpu, 9, 200);
+	assert_null(feed_switch(off_cpu, 9, 201, OUT));
+	assert_sample(feed_switch(off_cpu, 9, 301, 0), 9, 301, 100);
 	/* A clock that went backwards. */
 	feed_sample(off_cpu, 8, 100);
 	assert_null(feed_switch(off_cpu, 8, 101, OUT));

@@ -83,12 +83,12 @@ void record_snapshots_collect(struct recording *r)
 	}
 }
 
-static int write_rings(struct recording *r, struct tally_perfdata_writer *writer,
-		       struct tally_error *err)
+/* Copies what the overwritten rings hold, while they stand still. */
+static bool copy_rings(struct recording *r, struct snapshots *copy)
 {
-	int ret = 0;
+	bool whole = true;
 
-	for (size_t i = 0; ret == 0 && i < tally_sampler_rings(r->sampler); i++) {
+	for (size_t i = 0; i < tally_sampler_rings(r->sampler); i++) {
 		struct tally_ring *ring = tally_sampler_ring(r->sampler, i);
 		struct tally_span span[2];
 		struct iovec pieces[2];
@@ -99,33 +99,49 @@ static int write_rings(struct recording *r, struct tally_perfdata_writer *writer
 			continue;
 		bytes = tally_ring_peek(ring, span);
 		nr = record_pieces(span, &r->stats, pieces);
-		if (nr)
-			ret = tally_perfdata_write(writer, pieces, nr, err);
+		for (int p = 0; p < nr; p++)
+			whole &= keep(copy, pieces[p].iov_base, pieces[p].iov_len);
 		tally_ring_consume(ring, bytes);
 	}
-	return ret;
+	return whole;
+}
+
+static int write_snapshot(struct recording *r, const char *path, const struct snapshots *copy,
+			  struct tally_error *err)
+{
+	const struct iovec pieces[2] = {
+		{r->snapshots->data, r->snapshots->size},
+		{copy->data, copy->size},
+	};
+	struct tally_perfdata_writer *writer;
+	int ret = record_open_file(r, path, &writer, err);
+
+	if (ret < 0)
+		return ret;
+	/* The first failure is the one that finishing repeats. */
+	tally_perfdata_write(writer, pieces, 2, NULL);
+	return tally_perfdata_finish(writer, err);
 }
 
 int record_snapshot(struct recording *r, const char *path, struct tally_error *err)
 {
-	struct tally_perfdata_writer *writer = NULL;
-	struct iovec kept;
-	int ret, finished;
+	struct snapshots copy = {0};
+	bool whole;
+	int ret;
 
-	r->stats.samples = 0;
+	/* What comes while the output is paused is lost: it lasts for a copy in memory only. */
 	tally_sampler_pause(r->sampler, true);
-	/* After the pause: every mapping that a sample needs has been written by then. */
-	record_snapshots_collect(r);
-	ret = record_open_file(r, path, &writer, err);
-	if (ret == 0) {
-		kept = (struct iovec){r->snapshots->data, r->snapshots->size};
-		ret = kept.iov_len ? tally_perfdata_write(writer, &kept, 1, err) : 0;
-		if (ret >= 0)
-			ret = write_rings(r, writer, err);
-		finished = tally_perfdata_finish(writer, ret < 0 ? NULL : err);
-		if (ret >= 0)
-			ret = finished;
-	}
+	r->stats.samples = 0;
+	whole = copy_rings(r, &copy);
 	tally_sampler_pause(r->sampler, false);
+	/* Every mapping that a sample needs was written before the sample. */
+	record_snapshots_collect(r);
+	ret = write_snapshot(r, path, &copy, err);
+	free(copy.data);
+	if (ret == 0 && !whole) {
+		*err = (struct tally_error){.code = -ENOMEM, .offset = TALLY_NO_OFFSET};
+		strcpy(err->what, "out of memory: the snapshot is incomplete");
+		ret = err->code;
+	}
 	return ret;
 }

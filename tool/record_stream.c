@@ -98,7 +98,7 @@ int record_open_file(struct recording *r, const char *path, struct tally_perfdat
 {
 	const struct tally_perfdata_options options = {
 		.zstd_level = r->options.zstd_level,
-		.argv = r->argv,
+		.argv = (const char *const *)r->argv,
 		.clockid = r->options.clockid,
 	};
 	int ret = tally_perfdata_create(path, r->events, &options, writer, err);
@@ -215,6 +215,16 @@ static void batch_add(struct recording *r, struct batch *batch,
 	r->stats.samples += record->type == PERF_RECORD_SAMPLE;
 }
 
+/* Records that --off-cpu takes in and answers with samples; tasks' beginnings and ends are both. */
+static bool is_off_cpu(const struct recording *r, const struct tally_record *record, size_t event)
+{
+	if (record->type == PERF_RECORD_FORK || record->type == PERF_RECORD_EXIT)
+		record_off_cpu_feed(r->off_cpu, record);
+	return event == r->off_cpu_event &&
+	       (record->type == PERF_RECORD_SAMPLE || record->type == PERF_RECORD_SWITCH ||
+		record->type == PERF_RECORD_SWITCH_CPU_WIDE);
+}
+
 static bool drain_records(struct recording *r, bool flush)
 {
 	struct batch *batch = malloc(sizeof(*batch));
@@ -234,13 +244,10 @@ static bool drain_records(struct recording *r, bool flush)
 			continue;
 		if (record.id.time > r->last_time)
 			r->last_time = record.id.time;
-		if (event == r->off_cpu_event && record.type != PERF_RECORD_LOST) {
-			sample = record_off_cpu_feed(r->off_cpu, &record);
-			if (sample)
-				batch_add(r, batch, sample);
-		} else {
-			batch_add(r, batch, record.raw);
-		}
+		sample = is_off_cpu(r, &record, event) ? record_off_cpu_feed(r->off_cpu, &record)
+						       : record.raw;
+		if (sample)
+			batch_add(r, batch, sample);
 	} while (ret == 1 || ret == -EBADMSG);
 	/* Time goes no further: what still waits has waited until now. */
 	while (flush && (sample = record_off_cpu_finish(r->off_cpu, r->last_time)))

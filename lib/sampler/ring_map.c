@@ -35,7 +35,7 @@ static int refused(int code, const char *what, size_t bytes, struct tally_error 
 			  what, kb, mlock_kb());
 		return tly_error_remedy(
 			err, "ask for fewer pages, or: sudo sysctl kernel.perf_event_mlock_kb=%zu",
-			4 * kb + 64);
+			2 * kb + 64);
 	case EINVAL:
 		tly_error(err, -EINVAL, "the kernel does not map %s of %zu kB for this event", what,
 			  kb);
