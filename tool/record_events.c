@@ -305,6 +305,14 @@ static void apply_default_frequency(struct recording *r)
 	}
 }
 
+static bool copies_stacks(const struct recording *r)
+{
+	for (size_t i = 0; i < tally_events_count(r->events); i++)
+		if (tally_events_at(r->events, i)->attr->sample_type & PERF_SAMPLE_STACK_USER)
+			return true;
+	return false;
+}
+
 static bool wants_cpu(const struct recording *r)
 {
 	for (size_t i = 0; i < tally_events_count(r->events); i++)
@@ -336,6 +344,9 @@ int record_prepare_events(struct recording *r, struct tally_error *err)
 	if (ret < 0)
 		return ret;
 	apply_default_frequency(r);
+	/* Unwinders need the mapping that call frame information lies in, which is not executable.
+	 */
+	tally_events_at(r->events, r->tracking)->attr->mmap_data = copies_stacks(r);
 	for (size_t i = 0; wants_cpu(r) && i < tally_events_count(r->events); i++)
 		tally_events_at(r->events, i)->attr->sample_type |= PERF_SAMPLE_CPU;
 	return 0;

@@ -72,11 +72,13 @@ static void add_kernel_build_id(struct tally_perfdata_writer *writer)
 
 void record_synthesize(struct recording *r, struct tool_synth *synth, bool everyone)
 {
+	const struct perf_event_attr *tracking = tally_events_at(r->events, r->tracking)->attr;
 	const struct tally_target *target = &r->target.target;
 	struct tally_record_format format;
 
-	tally_record_format_init(&format, tally_events_at(r->events, r->tracking)->attr);
+	tally_record_format_init(&format, tracking);
 	tool_synth_init(synth, "", format.trailer_size);
+	synth->data_maps = tracking->mmap_data;
 	if (samples_kernel(r) && !tool_synth_kernel(synth))
 		record_note(r, "the kernel hides its addresses from this user: its functions will "
 			       "have no names (sudo sysctl kernel.kptr_restrict=0 "

@@ -498,14 +498,20 @@ static void add_maps(struct tool_synth *synth, pid_t pid)
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
 			   &mapping.start, &end, access, &mapping.pgoff, &mapping.maj, &mapping.min,
 			   &mapping.ino, &name) != 7 ||
-		    !name || access[2] != 'x')
+		    !name)
 			continue;
+		if (access[2] != 'x') {
+			if (!synth->data_maps || access[0] != 'r')
+				continue;
+			mapping.misc |= PERF_RECORD_MISC_MMAP_DATA;
+		}
 		line[strcspn(line, "\n")] = '\0';
 		unescape(line + name);
 		mapping.name = line[name] ? line + name : "//anon";
 		mapping.len = end - mapping.start;
 		mapping.prot = (access[0] == 'r' ? PROT_READ : 0) |
-			       (access[1] == 'w' ? PROT_WRITE : 0) | PROT_EXEC;
+			       (access[1] == 'w' ? PROT_WRITE : 0) |
+			       (access[2] == 'x' ? PROT_EXEC : 0);
 		mapping.flags = access[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
 		find_build_id(synth, &mapping);
 		add_mapping(synth, &mapping);

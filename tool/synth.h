@@ -17,6 +17,7 @@ struct tool_synth_file;
 struct tool_synth {
 	const char *root;    /* prefix of /proc and /sys: "" but for tests */
 	size_t trailer_size; /* tally_record_format.trailer_size of the events */
+	bool data_maps;	     /* mappings that are not executable, too (ABI: attr.mmap_data) */
 
 	/* What was written so far; to be freed. */
 	unsigned char *data;

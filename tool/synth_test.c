@@ -267,6 +267,23 @@ static void test_process(void **state)
 	assert_end(f);
 }
 
+static void test_data_maps(void **state)
+{
+	struct fixture *f = *state;
+	struct tally_record record;
+
+	put_process(f);
+	f->synth.data_maps = true;
+	tool_synth_process(&f->synth, 42);
+	next(f, PERF_RECORD_FORK);
+	next(f, PERF_RECORD_COMM);
+	record = next(f, PERF_RECORD_MMAP2);
+	assert_int_equal(record.mmap.start, 0x400000);
+	assert_int_equal(record.mmap.prot, PROT_READ);
+	assert_true(record.misc & PERF_RECORD_MISC_MMAP_DATA);
+	assert_false(next(f, PERF_RECORD_MMAP2).misc & PERF_RECORD_MISC_MMAP_DATA);
+}
+
 static void test_all_processes(void **state)
 {
 	struct fixture *f = *state;
@@ -401,9 +418,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_kernel_and_modules), CASE(test_kernel_size_of_iomem),
 		CASE(test_hidden_kernel),      CASE(test_process),
-		CASE(test_all_processes),      CASE(test_build_id_of_file),
-		CASE(test_many_files),	       CASE(test_damaged_notes),
-		CASE(test_what_was_measured),
+		CASE(test_data_maps),	       CASE(test_all_processes),
+		CASE(test_build_id_of_file),   CASE(test_many_files),
+		CASE(test_damaged_notes),      CASE(test_what_was_measured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
