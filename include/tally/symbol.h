@@ -124,9 +124,9 @@ size_t tally_dso_source(struct tally_dso *dso, uint64_t address, struct tally_so
 /*
  * Unwinds the user stack of a sample that has REGS_USER and STACK_USER by DWARF call frame
  * information, by frame pointers where there is none; x86-64 programs only. Stores the addresses
- * leaf first, at most @max, and returns how many. They are to be resolved as they are: each of a
- * caller points into its call instruction, one less than the return address. *@truncated (may be
- * NULL) says that the copied stack ended before the outermost frame.
+ * leaf first, at most @max, and returns how many. As in a CALLCHAIN, all but the first are return
+ * addresses: the call itself is one below. *@truncated (may be NULL) says that the copied stack
+ * ended before the outermost frame.
  */
 size_t tally_machine_unwind(struct tally_machine *machine, uint32_t pid, uint64_t time,
 			    const struct tally_sample *sample, uint64_t *ips, size_t max,

@@ -395,14 +395,13 @@ size_t tally_machine_unwind(struct tally_machine *machine, uint32_t pid, uint64_
 		if (!ip)
 			break;
 		/* A call may be the last instruction of its function: look within the call. */
-		ip -= !interrupted;
-		map = tly_machine_find_user(machine, pid, time, ip);
+		map = tly_machine_find_user(machine, pid, time, ip - !interrupted);
 		if (!map && nr)
 			break; /* a word that is no address of code */
 		ips[nr++] = ip;
 		if (!known(&frame, TLY_RSP))
 			break;
-		rules = map ? rules_at(machine, map, ip) : NULL;
+		rules = map ? rules_at(machine, map, ip - !interrupted) : NULL;
 		if (rules) {
 			if (!step_by_rules(rules, &frame, &stack))
 				break;
