@@ -53,6 +53,14 @@ static struct getopt_tables *make_tables(const struct tool_command *command)
 	return tables;
 }
 
+static bool is_optional(const struct tool_command *command, int key)
+{
+	for (const struct tool_option *o = command->options; o->key; o++)
+		if (o->key == key)
+			return o->optional;
+	return false;
+}
+
 int tool_next_option(struct tool_parse *parse)
 {
 	int key;
@@ -69,6 +77,9 @@ int tool_next_option(struct tool_parse *parse)
 	struct getopt_tables *tables = parse->state;
 
 	key = getopt_long(parse->argc, parse->argv, tables->brief, tables->full, NULL);
+	if (!optarg && parse->command->no_operands && optind < parse->argc &&
+	    parse->argv[optind][0] != '-' && is_optional(parse->command, key))
+		optarg = parse->argv[optind++];
 	parse->argument = optarg;
 	parse->index = optind;
 	switch (key) {

@@ -38,7 +38,11 @@ struct tool_option {
 	int key;	  /* the short option's character, or a number above 255 when it has none */
 	const char *name; /* the long option, or NULL */
 	enum tool_argument argument;
-	bool optional;	     /* the argument may be left out (--name=ARG only) */
+	/*
+	 * The argument may be left out. It is given as --name=ARG or -nARG; in commands without
+	 * operands also as the next word, as perf report takes its -g.
+	 */
+	bool optional;
 	const char *metavar; /* what help shows for the argument */
 	const char *help;
 };
@@ -48,6 +52,7 @@ struct tool_command {
 	const char *summary;		   /* one line, for `tally help` */
 	const char *usage;		   /* "[options] [--] COMMAND [ARG...]" */
 	const struct tool_option *options; /* ends with a row whose key is 0 */
+	bool no_operands;
 	int (*run)(const struct tool_command *command, int argc, char **argv);
 };
 

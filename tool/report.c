@@ -353,5 +353,6 @@ const struct tool_command report_command = {
 	.summary = "show where a recording's samples fell",
 	.usage = "[options]",
 	.options = options,
+	.no_operands = true,
 	.run = run,
 };

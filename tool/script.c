@@ -244,5 +244,6 @@ const struct tool_command script_command = {
 	.summary = "show a recording's samples one by one",
 	.usage = "[options]",
 	.options = options,
+	.no_operands = true,
 	.run = run,
 };
