@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/* The AUX area, shown with Intel's processor trace where the machine has it. */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "conformance.h"
+#include "workload.h"
+
+static struct perf_event_attr trace(void)
+{
+	int type = abi_pmu_type("intel_pt");
+	struct perf_event_attr attr;
+
+	if (type < 0)
+		CANNOT("no unit that writes an AUX area");
+	attr = abi_attr((uint32_t)type, 0x2401); /* time stamps, returns uncompressed */
+	attr.sample_type = PERF_SAMPLE_TID;
+	attr.sample_id_all = 1;
+	return attr;
+}
+
+struct area {
+	struct ring ring;
+	volatile unsigned char *data;
+	size_t size;
+	int fd;
+};
+
+static struct area map_area(const struct perf_event_attr *attr, unsigned int pages, int prot)
+{
+	struct area area = {.fd = OPEN_SELF(attr)};
+	void *map;
+
+	area.ring = MAP(area.fd, 8);
+	area.size = pages * 4096;
+	area.ring.page->aux_offset = 9 * 4096;
+	area.ring.page->aux_size = area.size;
+	map = mmap(NULL, area.size, prot, MAP_SHARED, area.fd, 9 * 4096);
+	CHECK(map != MAP_FAILED);
+	area.data = map;
+	return area;
+}
+
+ABI_CASE("mmap.aux_setup mmap.aux_head_tail record.aux record.itrace_start attr.aux_watermark",
+	 "trace arrives, the head tells how much, records tell where")
+{
+	struct perf_event_attr attr = trace();
+	const struct perf_event_header *header;
+	uint64_t told = 0, at = 0;
+	struct area area;
+
+	attr.aux_watermark = 4096;
+	area = map_area(&attr, 256, PROT_READ | PROT_WRITE);
+	START(area.fd);
+	work_spin(2000000);
+	STOP(area.fd);
+	CHECK_CMP(area.ring.page->aux_head, >, 0);
+	header = EXPECT(&area.ring, PERF_RECORD_ITRACE_START);
+	CHECK_EQ(abi_halves(header)[0], getpid());
+	while ((header = NEXT_OF(&area.ring, PERF_RECORD_AUX))) {
+		CHECK_EQ(header->size, 8 + 24 + 8);
+		CHECK_EQ(abi_words(header)[0], at);
+		at += abi_words(header)[1];
+		told += abi_words(header)[1];
+		CHECK_EQ(abi_words(header)[2] & PERF_AUX_FLAG_OVERWRITE, 0);
+	}
+	CHECK_EQ(told, area.ring.page->aux_head);
+}
+
+ABI_CASE("mmap.aux_truncate record.aux.truncated",
+	 "what does not fit is cut, and the record says so")
+{
+	struct perf_event_attr attr = trace();
+	const struct perf_event_header *header;
+	bool truncated = false;
+	struct area area = map_area(&attr, 2, PROT_READ | PROT_WRITE);
+
+	START(area.fd);
+	work_spin(50000000);
+	STOP(area.fd);
+	CHECK_CMP(area.ring.page->aux_head, <=, area.size);
+	while ((header = NEXT_OF(&area.ring, PERF_RECORD_AUX)))
+		truncated |= abi_words(header)[2] & PERF_AUX_FLAG_TRUNCATED;
+	CHECK(truncated);
+}
+
+ABI_CASE("mmap.aux_overwrite record.aux.overwrite",
+	 "a read-only area is overwritten, and the record says so")
+{
+	struct perf_event_attr attr = trace();
+	struct area area = map_area(&attr, 2, PROT_READ);
+
+	START(area.fd);
+	work_spin(50000000);
+	STOP(area.fd);
+	CHECK(abi_words(EXPECT(&area.ring, PERF_RECORD_AUX))[2] & PERF_AUX_FLAG_OVERWRITE);
+}
+
+ABI_CASE("sample.aux layout.aux attr.aux_sample_size",
+	 "a sample carries no more than was asked for")
+{
+	struct perf_event_attr attr = trace(), sampler = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	struct area area = map_area(&attr, 64, PROT_READ);
+	struct ring ring;
+	int fd;
+
+	sampler.disabled = 0;
+	sampler.sample_period = 1;
+	sampler.sample_type = PERF_SAMPLE_AUX;
+	sampler.aux_sample_size = 4096;
+	fd = OPEN(&sampler, 0, -1, area.fd);
+	ring = MAP(fd, 32);
+	START(area.fd);
+	work_spin(2000000);
+	work_faults(1);
+	STOP(area.fd);
+	CHECK_CMP(SAMPLE(&sampler, EXPECT(&ring, PERF_RECORD_SAMPLE)).aux_size, <=, 4096);
+}
+
+static const struct flag {
+	struct abi_row about;
+	uint64_t value, wanted;
+} flags[] = {
+	{{"record.aux.truncated", "1"}, PERF_AUX_FLAG_TRUNCATED, 1},
+	{{"record.aux.overwrite", "2"}, PERF_AUX_FLAG_OVERWRITE, 2},
+	{{"record.aux.flags-header", "PARTIAL is 4"}, PERF_AUX_FLAG_PARTIAL, 4},
+	{{"record.aux.flags-header", "COLLISION is 8"}, PERF_AUX_FLAG_COLLISION, 8},
+	{{"record.aux.flags-header", "the format's mask"},
+	 PERF_AUX_FLAG_PMU_FORMAT_TYPE_MASK,
+	 0xff00},
+};
+
+ABI_TABLE(flags)
+{
+	CHECK_EQ(row->value, row->wanted);
+}
