@@ -69,6 +69,8 @@ static _Noreturn void leave(int status)
 }
 
 static void settle(enum verdict_kind kind, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
+static void settle(enum verdict_kind kind, const char *format, va_list args)
 {
 	int unclaimed = 0;
 
