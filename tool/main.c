@@ -5,6 +5,7 @@
 
 #include "tool/command.h"
 #include "tool/commands.h"
+#include "tool/complete.h"
 #include "tool/help.h"
 
 static int run_help(const struct tool_command *command, int argc, char **argv);
@@ -69,6 +70,8 @@ int main(int argc, char **argv)
 		tool_help(stdout);
 		return TOOL_OK;
 	}
+	if (!strcmp(argv[1], "__complete"))
+		return tool_complete(argc - 2, argv + 2);
 	const struct tool_command *command = find(argv[1]);
 
 	if (!command) {
