@@ -29,6 +29,7 @@
 
 #define NOBODY 65534
 #define PARENT -1000
+#define USER   .exclude_kernel = 1, .exclude_hv = 1
 
 enum group { NO_GROUP, OF_CLOCK, OF_INHERITING_CLOCK, OF_A_MEMBER, OF_STDOUT };
 enum needs { NOTHING, ROOT = 1, NO_PMU = 2, PARANOID_2 = 4 };
@@ -98,8 +99,11 @@ static void use_up_descriptors(void)
 static void use_up_breakpoints(void)
 {
 	static uint64_t watched[8];
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr), .bp_type = 2, .bp_len = 8};
+	struct perf_event_attr attr = {.type = PERF_TYPE_BREAKPOINT,
+				       .size = sizeof(attr),
+				       .bp_type = 2,
+				       .bp_len = 8,
+				       USER};
 
 	for (int i = 0; i < 8; i++) {
 		attr.bp_addr = (uintptr_t)&watched[i];
@@ -109,7 +113,6 @@ static void use_up_breakpoints(void)
 
 #define SW(c)	   .type = PERF_TYPE_SOFTWARE, .size = sizeof(struct perf_event_attr), .config = c
 #define FAULTS	   SW(PERF_COUNT_SW_PAGE_FAULTS)
-#define USER	   .exclude_kernel = 1, .exclude_hv = 1
 #define SAMPLED(t) FAULTS, .sample_period = 1000, .sample_type = (t)
 #define WATCH(kind, address, length)                                                               \
 	.type = PERF_TYPE_BREAKPOINT, .size = sizeof(struct perf_event_attr), .bp_type = kind,     \

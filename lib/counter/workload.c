@@ -197,6 +197,10 @@ static int exec_error(const struct tally_workload *w, int code, struct tally_err
 		return tly_error_remedy(err, "no folder of PATH has it: check the spelling, or "
 					     "give its path");
 	case EACCES:
+		if (!strchr(w->name, '/'))
+			return tly_error_remedy(err, "PATH names it, or a folder that may not be "
+						     "searched: give its path, and check its x "
+						     "permission");
 		return tly_error_remedy(err, "make it executable: chmod +x '%s'", w->name);
 	case ENOEXEC:
 		return tly_error_remedy(err, "it is neither a program for this machine nor a "
