@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SOME __attribute__((noinline, noclone))
+#define SOME __attribute__((noinline))
 
 static volatile uint64_t sink;
 
