@@ -107,9 +107,14 @@ int tool_next_option(struct tool_parse *parse)
 	default:
 		return key;
 	}
+	tool_end_options(parse);
+	return key;
+}
+
+void tool_end_options(struct tool_parse *parse)
+{
 	free(parse->state);
 	parse->state = NULL;
-	return key;
 }
 
 int tool_error(const struct tally_error *err)

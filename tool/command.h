@@ -75,6 +75,8 @@ struct tool_parse {
  * return -2: the command returns TOOL_OK.
  */
 int tool_next_option(struct tool_parse *parse);
+/* Releases what is left of a parsing that stops before the last option. Harmless at any time. */
+void tool_end_options(struct tool_parse *parse);
 
 /* Says what went wrong and what to change on stderr; returns TOOL_FAILED. */
 int tool_error(const struct tally_error *err);
