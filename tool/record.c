@@ -503,6 +503,7 @@ static int run_record(const struct tool_command *command, int argc, char **argv)
 	memcpy(r.argv + 1, argv, argc * sizeof(*argv));
 	while (ret == 0 && (key = tool_next_option(&parse)) > 0)
 		ret = record_parse_option(&r, key, parse.argument);
+	tool_end_options(&parse);
 	if (ret == 0 && key < 0)
 		ret = key == -2 ? TOOL_OK : TOOL_USAGE;
 	else if (ret == 0)
