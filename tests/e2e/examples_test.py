@@ -138,6 +138,15 @@ def case_sample_finds_the_hot_functions():
     check(share['spin_alpha'] + share['spin_beta'] > 70, done.stderr)
 
 
+def case_manual_shows_the_program_that_is_built():
+    with open(os.path.join(SOURCE, 'man', 'libtally.3')) as page:
+        shown = page.read().split('\n.EX\n')[1].split('\n.EE\n')[0]
+    with open(os.path.join(SOURCE, 'examples', 'region.c')) as program:
+        built = program.read()
+    shown = shown.replace('\\-', '-').replace('\\e', '\\')
+    equal(shown.splitlines(), built[built.index('#include'):].splitlines())
+
+
 def case_builds_against_the_installed_library():
     if not os.path.exists(os.path.join(BUILD, 'lib', 'libtally.so')):
         skip('this build has no shared library')
