@@ -8,12 +8,12 @@
  *	if (tally_events_parse(events, "{cycles,instructions}:u,sched:sched_*", 0, &err))
  *		fprintf(stderr, "%s\n%s\n", err.what, err.remedy);
  *
- * Accepted: generic hardware, software and cache names with their aliases; rNNN;
+ * Accepted: generic hardware, software and cache names with their aliases; rNNN; type:config;
  * pmu/term=value,.../ with what sysfs says of the unit; sys:event with globs;
  * mem:addr[/len][:rwx]; kprobe:, kretprobe:, uprobe: and uretprobe: with func[+offset] or
- * path:symbol[+offset]; {a,b,c} groups; modifiers u k h H G p pp ppp P S D W e; the per-event terms
- * period, freq, name, call-graph, config, config1, config2, config3. libtally(3) and
- * tally-list(1) describe the grammar.
+ * path:symbol[+offset]; {a,b,c} groups; modifiers u k h H G I p pp ppp P S D W e; the per-event
+ * terms period, freq, name, call-graph, stack-size, max-stack, aux-output, aux-sample-size, config,
+ * config1, config2, config3. tally-list(1) describes the grammar.
  *
  * Nothing here needs a privilege or opens an event. An event list belongs to its creator and is not
  * locked: one thread at a time may change it, any number may read one that no thread changes.
@@ -55,8 +55,10 @@ enum tally_callgraph {
 #define TALLY_EVENT_SNAPSHOT	(1u << 8) /* sysfs: a value of the moment, not a sum */
 
 /*
- * One event of a list. The strings and attr belong to the list. A caller may change *attr (within
- * attr->size bytes) before opening it; nothing else.
+ * One event of a list. Its attr counts; of what sampling needs it has only what terms and modifiers
+ * said. A generic event is one event for each kind of core of the machine. The strings and attr
+ * belong to the list. A caller may change *attr (within attr->size bytes) before opening it;
+ * nothing else.
  *
  * attr->size may exceed sizeof(struct perf_event_attr) of the header you compiled with, when the
  * name set a later field (config3): pass the pointer on, never a copy by assignment.
