@@ -80,9 +80,7 @@ struct tally_symbol {
 struct tally_location {
 	struct tally_dso *dso;
 	const struct tally_symbol *symbol;
-	uint64_t address;   /* in the dso: what addr2line(1) takes */
-	uint64_t map_start; /* first mapped address of its mapping */
-	uint64_t map_end;
+	uint64_t address; /* in the dso: what addr2line(1) takes */
 	char level; /* 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user */
 };
 

@@ -20,20 +20,24 @@
 
 #include "lib/symbol/dso.h"
 
-/* A power of two. A direct-mapped table: what collides is looked up again. */
+/* A power of two. A table of pairs: what falls into a full pair takes the older one's place. */
 #define NR_LOOKUPS ((size_t)1 << 16)
+#define CACHE_LINE 64
 
 /* A chain of forks this long in which nobody mapped anything is made up. */
 #define MAX_FORKS 1024
 
+/* One cache line. */
 struct tly_lookup {
 	uint64_t ip;
 	uint64_t from, until; /* times at which this is the answer; until is exclusive */
-	uint64_t generation;
+	struct tally_dso *dso;
+	const struct tally_symbol *symbol;
+	uint64_t address;
 	uint32_t pid;
+	uint32_t generation; /* 0: free */
 	uint16_t cpumode;
-	struct tally_location location;
-};
+} __attribute__((aligned(CACHE_LINE)));
 
 static const struct tly_moment always = {UINT64_MAX, UINT64_MAX};
 
@@ -43,11 +47,14 @@ struct tally_machine *tally_machine_new(struct tally_symbols *symbols)
 
 	if (!machine)
 		return NULL;
-	machine->lookups = calloc(NR_LOOKUPS, sizeof(*machine->lookups));
-	if (!machine->lookups) {
+	/* calloc() does not touch the pages of a table that a short recording never fills. */
+	machine->memory = calloc(NR_LOOKUPS * sizeof(*machine->lookups) + CACHE_LINE, 1);
+	if (!machine->memory) {
 		free(machine);
 		return NULL;
 	}
+	machine->lookups = (void *)(((uintptr_t)machine->memory + CACHE_LINE - 1) &
+				    ~(uintptr_t)(CACHE_LINE - 1));
 	machine->generation = 1;
 	machine->symbols = symbols;
 	machine->comms.strings = &symbols->strings;
@@ -73,7 +80,7 @@ void tly_machines_free(struct tally_machine *machine)
 		}
 		free(machine->processes.entries);
 		tly_comms_free(&machine->comms);
-		free(machine->lookups);
+		free(machine->memory);
 		free(machine->rules);
 		free(machine);
 	}
@@ -91,6 +98,16 @@ static struct tly_process *get_process(struct tally_machine *machine, uint32_t p
 		process = NULL;
 	}
 	return process;
+}
+
+/* Makes all that was resolved before invalid. */
+static void new_generation(struct tally_machine *machine)
+{
+	if (++machine->generation)
+		return;
+	/* After 2^32 of them, those of the first would be taken for new. */
+	memset(machine->lookups, 0, NR_LOOKUPS * sizeof(*machine->lookups));
+	machine->generation = 1;
 }
 
 static int add_epoch(struct tally_machine *machine, uint32_t pid, const struct tly_epoch *epoch)
@@ -116,7 +133,7 @@ static int add_epoch(struct tally_machine *machine, uint32_t pid, const struct t
 		(process->nr_epochs - at) * sizeof(*epoch));
 	process->epochs[at] = *epoch;
 	process->nr_epochs++;
-	machine->generation++;
+	new_generation(machine);
 	return 0;
 }
 
@@ -127,7 +144,7 @@ int tly_machine_map(struct tally_machine *machine, uint32_t pid, struct tly_map 
 	if (!process)
 		return -ENOMEM;
 	map->since = (struct tly_moment){time, machine->order++};
-	machine->generation++;
+	new_generation(machine);
 	return tly_space_add(&process->space, map);
 }
 
@@ -380,72 +397,83 @@ bool tly_map_address(const struct tly_map *map, uint64_t ip, uint64_t *address)
 	return tly_elf_address(dso->segments, dso->nr_segments, *address, address);
 }
 
-static void fill(struct tally_location *location, const struct tly_map *map, uint64_t ip)
+static void fill(struct tly_lookup *lookup, const struct tly_map *map)
 {
-	location->dso = map->dso;
-	location->map_start = map->start;
-	location->map_end = map->end;
-	if (tly_map_address(map, ip, &location->address))
-		location->symbol = tly_dso_find(map->dso, location->address);
+	lookup->dso = map->dso;
+	if (tly_map_address(map, lookup->ip, &lookup->address))
+		lookup->symbol = tly_dso_find(map->dso, lookup->address);
 }
 
 /* Code outside every kernel mapping of the recording: made at run time and known to kallsyms. */
-static void fill_kernel(struct tally_machine *machine, struct tally_location *location, uint64_t ip)
+static void fill_kernel(struct tally_machine *machine, struct tly_lookup *lookup)
 {
 	struct tally_dso *dso = tly_dso_get(machine->symbols, "[kernel.kallsyms]", TLY_DSO_KERNEL,
 					    NULL, TLY_KERNEL_PID);
 
 	if (!dso)
 		return;
-	location->symbol = tly_dso_find(dso, ip);
-	if (location->symbol)
-		location->dso = dso;
+	lookup->symbol = tly_dso_find(dso, lookup->ip);
+	if (lookup->symbol)
+		lookup->dso = dso;
+}
+
+static char level_of(uint16_t cpumode)
+{
+	switch (cpumode) {
+	case PERF_RECORD_MISC_KERNEL:
+		return 'k';
+	case PERF_RECORD_MISC_HYPERVISOR:
+		return 'H';
+	case PERF_RECORD_MISC_GUEST_KERNEL:
+		return 'g';
+	case PERF_RECORD_MISC_GUEST_USER:
+		return 'u';
+	default:
+		return '.';
+	}
 }
 
 static void resolve(struct tally_machine *machine, struct tly_lookup *lookup, uint64_t time)
 {
-	struct tally_location *location = &lookup->location;
 	struct found found;
 
-	*location = (struct tally_location){.address = lookup->ip, .level = '.'};
+	lookup->dso = NULL;
+	lookup->symbol = NULL;
+	lookup->address = lookup->ip;
 	lookup->from = 0;
 	lookup->until = UINT64_MAX;
-	switch (lookup->cpumode) {
-	case PERF_RECORD_MISC_GUEST_KERNEL:
-		location->level = 'g';
+	if (lookup->cpumode != PERF_RECORD_MISC_KERNEL && lookup->cpumode != PERF_RECORD_MISC_USER)
 		return;
-	case PERF_RECORD_MISC_GUEST_USER:
-		location->level = 'u';
-		return;
-	case PERF_RECORD_MISC_HYPERVISOR:
-		location->level = 'H';
-		return;
-	case PERF_RECORD_MISC_KERNEL:
-		location->level = 'k';
-		break;
-	}
 	found = find_map(machine, lookup->pid, time, lookup->ip);
 	lookup->from = found.from;
 	lookup->until = found.until;
 	if (found.map) {
 		if (found.map->dso)
-			fill(location, found.map, lookup->ip);
-	} else if (location->level == 'k') {
-		fill_kernel(machine, location, lookup->ip);
+			fill(lookup, found.map);
+	} else if (lookup->cpumode == PERF_RECORD_MISC_KERNEL) {
+		fill_kernel(machine, lookup);
 	}
 }
 
 /* Whether a map file that is still being written may name it later. */
-static bool may_change(const struct tally_location *location)
+static bool may_change(const struct tly_lookup *lookup)
 {
-	return !location->symbol && location->dso && location->dso->kind == TLY_DSO_JIT &&
-	       !location->dso->problem;
+	return !lookup->symbol && lookup->dso && lookup->dso->kind == TLY_DSO_JIT &&
+	       !lookup->dso->problem;
 }
 
 /* The upper half of the addresses is the kernel's. */
 static bool is_kernel_address(uint64_t ip)
 {
 	return ip >> 63;
+}
+
+static bool is_answer(const struct tly_lookup *lookup, const struct tally_machine *machine,
+		      uint32_t pid, uint64_t time, uint16_t cpumode, uint64_t ip)
+{
+	return lookup->ip == ip && lookup->pid == pid &&
+	       lookup->generation == machine->generation && lookup->cpumode == cpumode &&
+	       time >= lookup->from && time < lookup->until;
 }
 
 void tally_machine_resolve(struct tally_machine *machine, uint32_t pid, uint64_t time,
@@ -465,15 +493,21 @@ void tally_machine_resolve(struct tally_machine *machine, uint32_t pid, uint64_t
 		}
 	}
 	hash = (ip ^ (uint64_t)pid << 40) * 0x9e3779b97f4a7c15;
-	lookup = &machine->lookups[hash >> 32 & (NR_LOOKUPS - 1)];
-	if (lookup->ip != ip || lookup->pid != pid || lookup->cpumode != cpumode ||
-	    lookup->generation != machine->generation || time < lookup->from ||
-	    time >= lookup->until) {
-		lookup->ip = ip;
-		lookup->pid = pid;
-		lookup->cpumode = cpumode;
-		resolve(machine, lookup, time);
-		lookup->generation = may_change(&lookup->location) ? 0 : machine->generation;
+	lookup = &machine->lookups[hash >> 32 & (NR_LOOKUPS - 2)];
+	if (!is_answer(lookup, machine, pid, time, cpumode, ip)) {
+		if (is_answer(lookup + 1, machine, pid, time, cpumode, ip)) {
+			lookup++;
+		} else {
+			lookup[1] = lookup[0];
+			lookup->ip = ip;
+			lookup->pid = pid;
+			lookup->cpumode = cpumode;
+			resolve(machine, lookup, time);
+			lookup->generation = may_change(lookup) ? 0 : machine->generation;
+		}
 	}
-	*location = lookup->location;
+	location->dso = lookup->dso;
+	location->symbol = lookup->symbol;
+	location->address = lookup->address;
+	location->level = level_of(cpumode);
 }

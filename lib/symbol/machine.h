@@ -36,9 +36,10 @@ struct tally_machine {
 	struct tly_idmap processes; /* pid -> struct tly_process */
 	struct tly_comms comms;
 	uint64_t order;	     /* of the next event fed */
-	uint64_t generation; /* of the mappings; what was resolved before is not used after */
+	uint32_t generation; /* of the mappings; what was resolved before is not used after */
 	bool asked_kernel;   /* a recording without kernel mappings: those of /proc were taken */
 	struct tly_lookup *lookups;
+	void *memory; /* that lookups is aligned in */
 	struct tly_cached_rules *rules;
 };
 
