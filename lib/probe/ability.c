@@ -128,7 +128,7 @@ static int no_tracefs(struct trial *trial)
 	if (system->tracefs[0]) {
 		char remedy[512];
 
-		snprintf(remedy, sizeof(remedy), "sudo mount -o remount,mode=755 %s",
+		snprintf(remedy, sizeof(remedy), "sudo mount -o remount,mode=750,gid=$(id -g) %s",
 			 system->tracefs);
 		return fail(trial, TALLY_MAY_NOT, -EACCES, "tracefs may not be read by this user",
 			    remedy);

@@ -132,7 +132,7 @@ static void test_tracefs_comes_first(void **state)
 	assert_int_equal(ability.verdict, TALLY_MAY_NOT);
 	assert_int_equal(ability.error.code, -EACCES);
 	assert_string_equal(ability.error.remedy,
-			    "sudo mount -o remount,mode=755 /sys/kernel/tracing");
+			    "sudo mount -o remount,mode=750,gid=$(id -g) /sys/kernel/tracing");
 }
 
 int main(void)
