@@ -39,6 +39,8 @@ const struct list_kind list_kinds[TALLY_EVENT_KINDS] = {
 	[TALLY_EVENT_PROBE] = {"probe", "probe", "Dynamic probes"},
 };
 
+#define ALL_KINDS ((1u << TALLY_EVENT_KINDS) - 1)
+
 struct query {
 	unsigned int kinds;
 	char **patterns;
@@ -181,7 +183,8 @@ static int nothing_found(const struct query *query)
 	if (events && strpbrk(query->patterns[0], "*?[,{}/ ") == NULL)
 		tally_events_parse(events, query->patterns[0], 0, &err);
 	tally_events_free(events);
-	snprintf(err.what, sizeof(err.what), "no event matches '%s'", query->patterns[0]);
+	snprintf(err.what, sizeof(err.what), "no event%s matches '%s'",
+		 query->kinds == ALL_KINDS ? "" : " of that kind", query->patterns[0]);
 	if (strncmp(err.remedy, "did you mean", strlen("did you mean")) != 0)
 		snprintf(err.remedy, sizeof(err.remedy), "'tally list' shows them all");
 	return tool_error(&err);
@@ -305,7 +308,7 @@ static int run(const struct tool_command *command, int argc, char **argv)
 		else
 			query.patterns[query.nr_patterns++] = argv[i];
 	if (!query.kinds)
-		query.kinds = (1u << TALLY_EVENT_KINDS) - 1;
+		query.kinds = ALL_KINDS;
 	return list_events(&query, json);
 }
 

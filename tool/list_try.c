@@ -21,9 +21,11 @@ static int try_open(const struct tally_event *event)
 	event->attr->disabled = 1;
 	fd = tally_attr_open(event->attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC, NULL);
 	if (fd == -EACCES && !event->attr->exclude_kernel && pid == 0) {
-		/* What users may count is their own half. */
+		/* What users may count is their own half; some units cannot tell it apart. */
 		event->attr->exclude_kernel = event->attr->exclude_hv = 1;
 		fd = tally_attr_open(event->attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC, NULL);
+		if (fd == -EINVAL)
+			fd = -EACCES;
 	}
 	if (fd < 0)
 		return fd;

@@ -125,7 +125,8 @@ int tly_tracepoint_refused(struct tally_error *err, const char *events)
 
 	tly_error(err, -EACCES, "tracepoints may not be read: permission denied on %s", events);
 	tly_error_remedy(err,
-			 "run as root, or let users read them: sudo mount -o remount,mode=755 %.*s",
+			 "run as root, or let your group read them: "
+			 "sudo mount -o remount,mode=750,gid=$(id -g) %.*s",
 			 length, events);
 	return -EACCES;
 }

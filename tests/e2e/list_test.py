@@ -194,6 +194,22 @@ def case_availability_agrees_with_perf():
         equal(event['reason'] is None, event['available'], event['name'])
 
 
+def case_another_user_is_told_what_to_type():
+    need_root()
+    need_tracepoints()
+    if os.stat('/sys/kernel/tracing').st_mode & 0o005:
+        skip('tracefs is open to everybody here')
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        copy = shutil.copy(TALLY, folder)
+        nobody = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', copy, 'list')
+        done = run(*nobody, '--attr', 'sched:sched_switch')
+        equal(done.returncode, 1)
+        contains(done.stderr, 'sudo mount -o remount,mode=750,gid=$(id -g) /sys/kernel/tracing')
+        software = json.loads(run(*nobody, '--json', 'sw').stdout)
+        check(all(event['available'] for event in software), software)
+
+
 def case_searching():
     for args, expected in ((('page',), 'page-faults'), (('sw', 'clock'), 'task-clock'),
                            (('cpu-c*',), 'cpu-clock'), (('CONTEXT-*',), 'context-switches'),
