@@ -15,8 +15,8 @@
 #define DEFAULT_MAX_STACK 127
 
 /*
- * Marks the part of a stack that was unwound from a copy. Its addresses lie inside the call, where
- * those of a frame-pointer chain lie after it. A value that the kernel does not use.
+ * Marks the part of a stack that was unwound from a copy. Its addresses lie inside the calls, where
+ * those of a frame-pointer chain lie after them. A value that the kernel does not use.
  */
 #define CONTEXT_UNWOUND ((uint64_t)-4000)
 
@@ -230,7 +230,10 @@ static void fill_in(struct session *session, struct session_item *item)
 		.tid = record->id.tid,
 		.time = record_time(session, record),
 	};
-	item->comm = tally_machine_comm(session->machine, item->pid, item->tid, item->time);
+	/* A task that has ended and been waited for has no number any more. */
+	item->comm = item->tid == UINT32_MAX ? ":-1"
+					     : tally_machine_comm(session->machine, item->pid,
+								  item->tid, item->time);
 }
 
 static int advance(struct session *session, struct tally_error *err)
@@ -365,7 +368,7 @@ static void push_unwound(struct session *session, const struct session_item *ite
 		return;
 	push(state, nr, CONTEXT_UNWOUND);
 	for (size_t i = 0; i < found && i < max; i++)
-		push(state, nr, state->unwound[i] - (i > 0));
+		push(state, nr, state->unwound[i]);
 }
 
 static unsigned int max_stack(const struct session *session)
