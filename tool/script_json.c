@@ -182,45 +182,24 @@ static void put_body(const struct tally_record *record, struct buffer *buffer)
 	}
 }
 
-/* The task that a record is about; of most the one that wrote it. */
-static void put_task(const struct session_item *item, struct buffer *buffer)
-{
-	const struct tally_record *record = item->record;
-	uint32_t pid = item->pid, tid = item->tid;
-
-	switch (record->type) {
-	case PERF_RECORD_COMM:
-		pid = record->comm.pid;
-		tid = record->comm.tid;
-		break;
-	case PERF_RECORD_FORK:
-	case PERF_RECORD_EXIT:
-		pid = record->task.pid;
-		tid = record->task.tid;
-		break;
-	case PERF_RECORD_MMAP:
-	case PERF_RECORD_MMAP2:
-		pid = record->mmap.pid;
-		tid = record->mmap.tid;
-		break;
-	}
-	put_id(buffer, "pid", pid);
-	put_id(buffer, "tid", tid);
-}
-
 void script_json_record(struct script *script, const struct session_item *item,
 			struct buffer *buffer)
 {
 	const struct tally_record *record = item->record;
 	const char *name = tally_record_type_name(record->type);
 
+	uint32_t pid = item->pid, tid = item->tid;
+
 	(void)script;
+	session_subject(record, &pid, &tid);
 	buffer_text(buffer, "{\"type\": ");
 	if (name)
 		buffer_json(buffer, name);
 	else
 		buffer_printf(buffer, "\"%u\"", record->type);
-	put_task(item, buffer);
+	put_text(buffer, "comm", item->comm);
+	put_id(buffer, "pid", pid);
+	put_id(buffer, "tid", tid);
 	if (record->id.has & PERF_SAMPLE_CPU)
 		put_number(buffer, "cpu", record->id.cpu);
 	put_number(buffer, "time_ns", item->time);

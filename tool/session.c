@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tool/memory.h"
 #include "tool/reads.h"
@@ -28,7 +27,6 @@ struct session_state {
 	struct reads *reads; /* of samples with PERF_SAMPLE_READ */
 	bool timed;
 	uint64_t sequence;
-	int spooled; /* descriptor, or -1 */
 	struct tally_perfdata_record current;
 	bool in_read; /* @current has more values to hand out */
 	uint64_t *words;
@@ -113,14 +111,12 @@ static int take_in(struct session *session, struct tally_error *err)
 static int open_reader(struct session *session, struct tally_error *err)
 {
 	const char *input = session->options->input ? session->options->input : "perf.data";
-	char name[64];
 
 	if (!strcmp(input, "-")) {
-		session->state->spooled = spool_open(STDIN_FILENO, err);
-		if (session->state->spooled < 0)
-			return session->state->spooled;
-		snprintf(name, sizeof(name), "/proc/self/fd/%d", session->state->spooled);
-		input = name;
+		int result = spool_standard_input(err);
+
+		if (result < 0)
+			return result;
 	}
 	return tally_perfdata_open(input, &session->reader, err);
 }
@@ -142,7 +138,6 @@ int session_open(struct session *session, const struct session_options *options,
 
 	*session = (struct session){.options = options, .filter = options->filter};
 	session->state = tool_alloc(1, sizeof(*session->state));
-	session->state->spooled = -1;
 	session->state->spaces = spaces_new();
 	result = open_reader(session, err);
 	if (result < 0)
@@ -183,8 +178,6 @@ void session_close(struct session *session)
 	if (session->reader)
 		tally_perfdata_close(session->reader);
 	if (session->state) {
-		if (session->state->spooled >= 0)
-			close(session->state->spooled);
 		reads_free(session->state->reads);
 		spaces_free(session->state->spaces);
 		free(session->state->words);
@@ -216,6 +209,26 @@ static uint64_t implied_period(const struct perf_event_attr *attr)
 	return attr->freq || !attr->sample_period ? 1 : attr->sample_period;
 }
 
+void session_subject(const struct tally_record *record, uint32_t *pid, uint32_t *tid)
+{
+	switch (record->type) {
+	case PERF_RECORD_COMM:
+		*pid = record->comm.pid;
+		*tid = record->comm.tid;
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		*pid = record->task.pid;
+		*tid = record->task.tid;
+		break;
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		*pid = record->mmap.pid;
+		*tid = record->mmap.tid;
+		break;
+	}
+}
+
 static void fill_in(struct session *session, struct session_item *item)
 {
 	const struct tally_perfdata_record *current = &session->state->current;
@@ -230,10 +243,12 @@ static void fill_in(struct session *session, struct session_item *item)
 		.tid = record->id.tid,
 		.time = record_time(session, record),
 	};
+	uint32_t pid = item->pid, tid = item->tid;
+
+	session_subject(record, &pid, &tid);
 	/* A task that has ended and been waited for has no number any more. */
-	item->comm = item->tid == UINT32_MAX ? ":-1"
-					     : tally_machine_comm(session->machine, item->pid,
-								  item->tid, item->time);
+	item->comm = tid == UINT32_MAX ? ":-1"
+				       : tally_machine_comm(session->machine, pid, tid, item->time);
 }
 
 static int advance(struct session *session, struct tally_error *err)

@@ -61,7 +61,7 @@ struct session_item {
 	uint64_t time; /* nanoseconds, or the place in the file when the recording has no times */
 	uint64_t period;
 	uint32_t space;
-	const char *comm;
+	const char *comm; /* of the task that the record is about */
 };
 
 /*
@@ -74,6 +74,12 @@ void session_close(struct session *session);
 
 /* The next item that passes the filters: 1, 0 at the end or at the damage, negative errno. */
 int session_next(struct session *session, struct session_item *item, struct tally_error *err);
+
+/*
+ * Replaces *@pid and *@tid, those of the task that wrote a record, by those of the task that it is
+ * about where it says so.
+ */
+void session_subject(const struct tally_record *record, uint32_t *pid, uint32_t *tid);
 
 /*
  * A sample's stack: its call chain, leaf first, with a PERF_CONTEXT_ marker before each part, or

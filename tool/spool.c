@@ -60,37 +60,36 @@ static int copy(int from, int to, struct tally_error *err)
 	return result;
 }
 
-int spool_open(int fd, struct tally_error *err)
+static int open_unnamed(const char *dir)
+{
+	char name[4096];
+	int file = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (file >= 0)
+		return file;
+	/* Not every file system has unnamed files. */
+	snprintf(name, sizeof(name), "%s/tally.XXXXXX", dir);
+	file = mkostemp(name, O_CLOEXEC);
+	if (file >= 0)
+		unlink(name);
+	return file;
+}
+
+int spool_standard_input(struct tally_error *err)
 {
 	const char *dir = getenv("TMPDIR");
 	struct stat st;
-	int file;
+	int file, result;
 
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
-		file = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		return file < 0 ? refuse(err, "cannot read standard input", "") : file;
-	}
-	if (!dir || !*dir)
-		dir = "/tmp";
-	file = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (file < 0) {
-		char name[4096];
-
-		/* Not every file system has unnamed files. */
-		snprintf(name, sizeof(name), "%s/tally.XXXXXX", dir);
-		file = mkostemp(name, O_CLOEXEC);
-		if (file < 0)
-			return refuse(err, "cannot make a temporary file",
-				      "set TMPDIR to a directory that you may write to");
-		unlink(name);
-	}
-	int result = copy(fd, file, err);
-
-	if (!result && lseek(file, 0, SEEK_SET) < 0)
+	if (!fstat(STDIN_FILENO, &st) && S_ISREG(st.st_mode))
+		return 0;
+	file = open_unnamed(dir && *dir ? dir : "/tmp");
+	if (file < 0)
+		return refuse(err, "cannot make a temporary file",
+			      "set TMPDIR to a directory that you may write to");
+	result = copy(STDIN_FILENO, file, err);
+	if (!result && (lseek(file, 0, SEEK_SET) < 0 || dup2(file, STDIN_FILENO) < 0))
 		result = refuse(err, "cannot read the temporary file", "");
-	if (result) {
-		close(file);
-		return result;
-	}
-	return file;
+	close(file);
+	return result;
 }

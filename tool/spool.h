@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes a pipe into a file that can be read twice. */
+/* Makes standard input a file that can be read twice. */
 #ifndef TOOL_SPOOL_H
 #define TOOL_SPOOL_H
 
 #include <tally/error.h>
 
 /*
- * Copies what descriptor @fd still gives into an unnamed file in $TMPDIR (else /tmp) and returns a
- * descriptor of that, at its start. When @fd is a regular file already, a copy of @fd is returned.
+ * When standard input is not a regular file already, copies what it still gives into an unnamed
+ * file in $TMPDIR (else /tmp), which then is standard input. Returns 0 or a negative errno.
  */
-int spool_open(int fd, struct tally_error *err);
+int spool_standard_input(struct tally_error *err);
 
 #endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A program whose profile is known: main calls outer, which calls left three times as much as
+ * right, which both call work. `calls [MILLISECONDS [fork|exec]]`, by the processor time used.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile uint64_t sink;
+
+static inline __attribute__((always_inline)) void mix(unsigned int i)
+{
+	sink = sink * 31 + i;
+}
+
+static __attribute__((noinline)) void work(unsigned int turns)
+{
+	for (unsigned int i = 0; i < turns; i++)
+		mix(i);
+	sink++;
+}
+
+/* The statement after each call keeps it from becoming a jump. */
+static __attribute__((noinline)) void left(void)
+{
+	work(30000);
+	sink++;
+}
+
+static __attribute__((noinline)) void right(void)
+{
+	work(10000);
+	sink++;
+}
+
+static __attribute__((noinline)) void outer(void)
+{
+	left();
+	right();
+	sink++;
+}
+
+static void fill_pages(void)
+{
+	enum { SIZE = 1 << 20 };
+	char *memory = malloc(SIZE);
+
+	if (!memory)
+		exit(1);
+	for (size_t i = 0; i < SIZE; i += 4096)
+		memory[i] = 1;
+	sink += memory[SIZE - 1];
+	free(memory);
+}
+
+int main(int argc, char **argv)
+{
+	double limit = (argc > 1 ? atoi(argv[1]) : 100) / 1000.0;
+
+	if (argc > 2) {
+		pid_t child = fork();
+
+		if (child < 0)
+			return 1;
+		if (!child && !strcmp(argv[2], "exec"))
+			execl(argv[0], argv[0], argv[1], (char *)NULL);
+		if (child)
+			waitpid(child, NULL, 0);
+	}
+	while ((double)clock() / CLOCKS_PER_SEC < limit) {
+		outer();
+		fill_pages();
+	}
+	return sink == 0;
+}

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""Recordings of a known program, made by Debian's perf: an oracle that is not ours."""
+import atexit
+import os
+import shutil
+import tempfile
+
+from tap import *
+
+CALLS = os.environ.get('CALLS', '')
+FOLDER = tempfile.mkdtemp(prefix='tally-')
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+made = {}
+
+
+def perf(*args, **more):
+    if not shutil.which('perf'):
+        skip('no perf to compare with')
+    # The configuration of a user could change what is compared.
+    return run('perf', *args, env={'PERF_CONFIG': '/dev/null', 'DEBUGINFOD_URLS': ''}, **more)
+
+
+def record(name, *options, program=('200',)):
+    """Path of the recording called @name, made on first use; its file outlives the case."""
+    if name not in made:
+        path = os.path.join(FOLDER, name + '.data')
+        done = perf('record', '-q', '-o', path, *options, '--', CALLS, *program)
+        if done.returncode and os.geteuid() == 0:
+            raise AssertionError('perf record %s: %s' % (' '.join(options), done.stderr))
+        if done.returncode:
+            skip('perf record %s: %s' % (' '.join(options), done.stderr.strip().split('\n')[0]))
+        made[name] = path
+    return made[name]
+
+
+def plain():
+    return record('plain', '-F', '2000', '-e', 'cpu-clock')
+
+
+def frame_pointers():
+    return record('fp', '-F', '2000', '-e', 'cpu-clock', '-g')
+
+
+def dwarf():
+    return record('dwarf', '-F', '1000', '-e', 'cpu-clock:u', '--call-graph', 'dwarf')
+
+
+def two_events():
+    return record('two', '-e', 'cpu-clock', '-e', 'page-faults', '-F', '1000', '-e', 'dummy')
+
+
+def group():
+    return record('group', '-e', '{cpu-clock,page-faults}:S')
+
+
+def tracepoints():
+    need_root()
+    return record('tracepoints', '-e', 'sched:sched_process_fork', '-e', 'sched:sched_process_exit',
+                  '-e', 'sched:sched_switch', program=('50', 'fork'))
+
+
+def tracepoint_chains():
+    need_root()
+    return record('chains', '-g', '-e', 'sched:sched_process_exec', program=('50', 'exec'))
+
+
+def system_wide():
+    need_root()
+    return record('system', '-a', '-g', '-F', '1000', '-e', 'cpu-clock')
+
+
+def compressed():
+    return record('compressed', '-z', '-F', '2000', '-e', 'cpu-clock', '-g')
+
+
+def forks():
+    return record('forks', '-F', '2000', '-e', 'cpu-clock', '-g', program=('100', 'exec'))
+
+
+def copy_of(path, size=None, name='copy.data', patch=None):
+    """A copy, cut off at @size, with bytes changed as {offset: bytes}."""
+    copy = os.path.join(FOLDER, name)
+    with open(path, 'rb') as f:
+        data = bytearray(f.read(size))
+    for offset, changed in (patch or {}).items():
+        data[offset:offset + len(changed)] = changed
+    with open(copy, 'wb') as f:
+        f.write(data)
+    return copy
