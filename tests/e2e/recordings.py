@@ -24,7 +24,11 @@ def record(name, *options, program=('200',)):
     """Path of the recording called @name, made on first use; its file outlives the case."""
     if name not in made:
         path = os.path.join(FOLDER, name + '.data')
-        done = perf('record', '-q', '-o', path, *options, '--', CALLS, *program)
+        for _ in range(3):
+            done = perf('record', '-q', '-o', path, *options, '--', CALLS, *program)
+            # Now and then perf aborts while it looks for build-ids.
+            if done.returncode >= 0 and done.returncode < 128:
+                break
         if done.returncode and os.geteuid() == 0:
             raise AssertionError('perf record %s: %s' % (' '.join(options), done.stderr))
         if done.returncode:
