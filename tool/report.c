@@ -344,6 +344,7 @@ static int run(const struct tool_command *command, int argc, char **argv)
 		keys_parse(&o.keys, "comm", &bad, &length);
 	status = run_report(&o);
 out:
+	tool_end_options(&parse);
 	filter_free(&o.session.filter);
 	return status;
 }

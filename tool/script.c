@@ -235,6 +235,7 @@ static int run(const struct tool_command *command, int argc, char **argv)
 	else if (key == 0)
 		status = run_script(&o);
 out:
+	tool_end_options(&parse);
 	filter_free(&o.session.filter);
 	return status;
 }
