@@ -10,7 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
+
+#include "tool/build_id.h"
 
 struct tool_synth_file;
 
@@ -49,7 +52,21 @@ void tool_synth_cpu_map(struct tool_synth *synth, const int *cpus, size_t nr);
 /* PERF_RECORD_LOST_SAMPLES: samples that the kernel lost and had no room to tell of. */
 void tool_synth_lost_samples(struct tool_synth *synth, uint64_t lost);
 
-/* The build-id in an ELF note section as sysfs shows it ("/sys/kernel/notes"); its size, or 0. */
-size_t tool_build_id_of_notes(const char *path, uint8_t build_id[20]);
+/* ---- for the files of synth ---- */
+
+struct tool_mapping {
+	uint32_t pid, tid;
+	uint64_t start, len, pgoff;
+	unsigned int maj, min;
+	uint64_t ino;
+	uint32_t prot, flags;
+	uint16_t misc;
+	const char *name;
+	struct tool_build_id build_id;
+};
+
+void tool_synth_mapping(struct tool_synth *synth, const struct tool_mapping *mapping);
+/* Opens a file below the root to be read; NULL when it cannot be. */
+FILE *tool_synth_open(const struct tool_synth *synth, const char *path);
 
 #endif

@@ -366,24 +366,29 @@ static void test_damaged_notes(void **state)
 {
 	struct fixture *f = *state;
 	unsigned char notes[256] = {0};
-	uint8_t found[20];
+	struct tool_build_id found;
 	char path[PATH_MAX];
 	size_t size = make_notes(notes, 20);
 
 	snprintf(path, sizeof(path), "%s/notes", f->root);
-	assert_int_equal(tool_build_id_of_notes(path, found), 0);
+	tool_build_id_of_notes(path, &found);
+	assert_int_equal(found.size, 0);
 	for (size_t cut = 0; cut < size; cut++) {
 		put(f, "/notes", notes, cut);
-		assert_int_equal(tool_build_id_of_notes(path, found), 0);
+		tool_build_id_of_notes(path, &found);
+		assert_int_equal(found.size, 0);
 	}
 	put(f, "/notes", notes, size);
-	assert_int_equal(tool_build_id_of_notes(path, found), 20);
+	tool_build_id_of_notes(path, &found);
+	assert_int_equal(found.size, 20);
 	/* An id longer than any record can hold, and sizes that would wrap. */
 	put(f, "/notes", notes, make_notes(notes, 24));
-	assert_int_equal(tool_build_id_of_notes(path, found), 0);
+	tool_build_id_of_notes(path, &found);
+	assert_int_equal(found.size, 0);
 	memset(notes, 0xff, sizeof(notes));
 	put(f, "/notes", notes, sizeof(notes));
-	assert_int_equal(tool_build_id_of_notes(path, found), 0);
+	tool_build_id_of_notes(path, &found);
+	assert_int_equal(found.size, 0);
 }
 
 static void test_what_was_measured(void **state)
