@@ -56,12 +56,13 @@ struct tally_value {
 struct tally_counter;
 
 /*
- * Opens one event. @leader is the group's leader or NULL; the same thread of control must open
- * leader and members for the same @pid and @cpu (ABI: arg.group-same-target). @flags are those of
- * perf_event_open(2); PERF_FLAG_FD_CLOEXEC is always added. read_format is taken as given, and
- * when it asks for more than this kernel has (PERF_FORMAT_LOST before 6.0) the open fails and says
- * so. On success *@counter is released with tally_counter_close().
- * Errors: those of tally_attr_open().
+ * Opens one event. @leader is the group's leader or NULL; leader and members are of the same @pid
+ * and @cpu (ABI: arg.group-same-target). @flags are those of perf_event_open(2);
+ * PERF_FLAG_FD_CLOEXEC is always added. read_format is taken as given, and when it asks for more
+ * than this kernel has (PERF_FORMAT_LOST before 6.0) the open fails and says so. Members may be
+ * closed before or after their leader. On success *@counter is released with tally_counter_close(),
+ * which takes NULL too.
+ * Errors: those of tally_attr_open(); -ENOMEM.
  */
 int tally_counter_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 		       struct tally_counter *leader, unsigned long flags,
@@ -71,13 +72,18 @@ void tally_counter_close(struct tally_counter *counter);
 /* The descriptor, for what this header does not cover; it stays the counter's. */
 int tally_counter_fd(const struct tally_counter *counter);
 
-/* @group: apply to the whole group of a leader (PERF_IOC_FLAG_GROUP). ABI: ioctl.enable... */
+/*
+ * The ioctls of perf_event_open(2) (ABI: ioctl.*). All return 0 or a negative errno value.
+ * @group: apply to the whole group (PERF_IOC_FLAG_GROUP).
+ */
 int tally_counter_enable(struct tally_counter *counter, bool group);
 int tally_counter_disable(struct tally_counter *counter, bool group);
 int tally_counter_reset(struct tally_counter *counter, bool group);
+/* Enables until @overflows more overflows; -EINVAL for 0, which kernels take for no limit. */
 int tally_counter_refresh(struct tally_counter *counter, int overflows);
+/* The new sample_period, or sample_freq of an event with attr.freq. */
 int tally_counter_set_period(struct tally_counter *counter, uint64_t period);
-/* @output NULL detaches. */
+/* Redirects records to the ring of @output; NULL ends that. */
 int tally_counter_set_output(struct tally_counter *counter, struct tally_counter *output);
 int tally_counter_set_filter(struct tally_counter *counter, const char *filter,
 			     struct tally_error *err);
@@ -94,7 +100,10 @@ int tally_counter_query_bpf(struct tally_counter *counter, uint32_t *ids, uint32
 int tally_task_enable(void);
 int tally_task_disable(void);
 
-/* One read(2). With PERF_FORMAT_GROUP in the attr the leader's own value is returned. */
+/*
+ * One read(2). With PERF_FORMAT_GROUP in the attr, which makes the kernel return the whole group,
+ * the counter's own value is picked out; a member needs PERF_FORMAT_ID for that (-EINVAL).
+ */
 int tally_counter_read(struct tally_counter *counter, struct tally_value *value);
 
 /*
@@ -105,8 +114,9 @@ int tally_group_read(struct tally_counter *leader, struct tally_value *values, s
 
 /*
  * Reads without a system call where the mmap page allows it (ABI: rdpmc.formula, mmap.lock), else
- * by read(2): the first call maps the page. Only in the thread that the counter measures, with pid
- * 0 and cpu -1. *@fast (may be NULL) says which way was taken.
+ * by read(2). Only in the thread that the counter measures, with pid 0 and cpu -1. The first call
+ * maps the page, which stays mapped: an event that is read in this way cannot have a ring. id and
+ * lost are 0 when no system call was made; *@fast (may be NULL) says so.
  */
 int tally_counter_read_user(struct tally_counter *counter, struct tally_value *value, bool *fast);
 

@@ -9,7 +9,7 @@
 #include <tally/attr.h>
 
 #include "abi/attr.h"
-#include "lib/counter/refusal.h"
+#include "lib/counter/refusal/refusal.h"
 
 bool tly_attr_copy(struct tly_attr_copy *copy, const struct perf_event_attr *attr)
 {

@@ -14,43 +14,16 @@
 #include "abi/attr.h"
 #include "lib/counter/attr_open.h"
 #include "lib/counter/counter.h"
+#include "lib/counter/counters.h"
 #include "lib/counter/cpulist.h"
-#include "lib/counter/target.h"
-#include "lib/counter/value.h"
 #include "lib/error.h"
 
 #define READ_FORMAT                                                                                \
 	(PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
 #define FORMAT_LOST (UINT64_C(1) << 4)
 
-/* One event: how it is opened, and why it is not. */
-struct plan {
-	const struct tally_event *event;
-	struct perf_event_attr *attr; /* attr->size bytes */
-	struct tally_error *error;    /* NULL: open, or not tried yet */
-	bool single;		      /* left its group, which did not fit */
-	int *cpus;		      /* those that its unit is opened on; NULL: any */
-	size_t nr_cpus;
-};
-
-struct tally_counters {
-	struct tly_axes axes;
-	struct plan *plans;
-	size_t nr_events;
-	unsigned int flags;
-	bool lost_known;
-	struct tally_counter **cells; /* [task][cpu][event] */
-};
-
 /* Not an error: the plan has changed, open the group anew. */
 #define AGAIN 1
-
-static struct tally_counter **cell(const struct tally_counters *counters, size_t event, size_t task,
-				   size_t cpu)
-{
-	return &counters->cells[(task * counters->axes.nr_cpus + cpu) * counters->nr_events +
-				event];
-}
 
 static size_t group_end(const struct tally_counters *counters, size_t leader)
 {
@@ -66,7 +39,7 @@ static void close_group(struct tally_counters *counters, size_t leader)
 	for (size_t task = 0; task < counters->axes.nr_tasks; task++) {
 		for (size_t cpu = 0; cpu < counters->axes.nr_cpus; cpu++) {
 			for (size_t i = leader; i < group_end(counters, leader); i++) {
-				struct tally_counter **c = cell(counters, i, task, cpu);
+				struct tally_counter **c = tly_cell(counters, i, task, cpu);
 
 				tally_counter_close(*c);
 				*c = NULL;
@@ -121,11 +94,6 @@ static bool is_about_the_event(int code)
 	return true;
 }
 
-static bool is_permission(int code)
-{
-	return code == -EACCES || code == -EPERM;
-}
-
 static void prepare_attr(const struct tally_counters *counters, struct perf_event_attr *attr,
 			 bool leads)
 {
@@ -140,9 +108,9 @@ static void prepare_attr(const struct tally_counters *counters, struct perf_even
 static int open_cell(struct tally_counters *counters, size_t event, size_t task, size_t cpu,
 		     size_t leader, struct tally_error *err)
 {
-	struct plan *plan = &counters->plans[event];
+	struct tly_plan *plan = &counters->plans[event];
 	const struct tly_axes *axes = &counters->axes;
-	struct tally_counter **c = cell(counters, event, task, cpu);
+	struct tally_counter **c = tly_cell(counters, event, task, cpu);
 	struct tally_counter *group = NULL;
 	const struct perf_event_attr *group_attr = NULL;
 	unsigned long flags = axes->cgroup >= 0 ? PERF_FLAG_PID_CGROUP : 0;
@@ -151,7 +119,7 @@ static int open_cell(struct tally_counters *counters, size_t event, size_t task,
 	int code;
 
 	if (leader != event) {
-		group = *cell(counters, leader, task, cpu);
+		group = *tly_cell(counters, leader, task, cpu);
 		group_attr = counters->plans[leader].attr;
 	}
 	prepare_attr(counters, plan->attr, !group);
@@ -187,7 +155,7 @@ static void explain_descriptors(const struct tally_counters *counters, struct ta
 static int replan(struct tally_counters *counters, size_t event, size_t task, size_t cpu,
 		  size_t leader, int code, struct tally_error *err)
 {
-	struct plan *plan = &counters->plans[event];
+	struct tly_plan *plan = &counters->plans[event];
 	const size_t first = plan->event->leader;
 	const uint32_t flags = plan->event->flags | counters->plans[first].event->flags;
 	struct tally_error why;
@@ -200,11 +168,11 @@ static int replan(struct tally_counters *counters, size_t event, size_t task, si
 		}
 	}
 	if ((plan->event->flags & TALLY_EVENT_PRECISE_MAX) && plan->attr->precise_ip &&
-	    !is_permission(code) && is_about_the_event(code)) {
+	    !tly_is_permission(code) && is_about_the_event(code)) {
 		plan->attr->precise_ip--;
 		return AGAIN;
 	}
-	if ((counters->flags & TALLY_OPEN_USER_FALLBACK) && is_permission(code) &&
+	if ((counters->flags & TALLY_OPEN_USER_FALLBACK) && tly_is_permission(code) &&
 	    !(plan->event->flags & TALLY_EVENT_MODIFIED) && !plan->attr->exclude_kernel) {
 		plan->attr->exclude_kernel = 1;
 		plan->attr->exclude_hv = 1;
@@ -233,7 +201,7 @@ static int replan(struct tally_counters *counters, size_t event, size_t task, si
 	return code;
 }
 
-static bool unit_is_elsewhere(const struct tally_counters *counters, const struct plan *plan,
+static bool unit_is_elsewhere(const struct tally_counters *counters, const struct tly_plan *plan,
 			      size_t cpu)
 {
 	return plan->cpus && !counters->axes.task_bound &&
@@ -249,7 +217,7 @@ static int open_group_in(struct tally_counters *counters, size_t first, size_t t
 	bool led = false;
 
 	for (size_t i = first; i < group_end(counters, first); i++) {
-		struct plan *plan = &counters->plans[i];
+		struct tly_plan *plan = &counters->plans[i];
 		int code;
 
 		if (plan->error || unit_is_elsewhere(counters, plan, cpu))
@@ -304,7 +272,7 @@ static bool has_cells(const struct tally_counters *counters, size_t task)
 {
 	for (size_t cpu = 0; cpu < counters->axes.nr_cpus; cpu++)
 		for (size_t event = 0; event < counters->nr_events; event++)
-			if (*cell(counters, event, task, cpu))
+			if (*tly_cell(counters, event, task, cpu))
 				return true;
 	return false;
 }
@@ -336,7 +304,7 @@ static int check_tasks(const struct tally_counters *counters, const struct tally
 static int check_rights(const struct tally_counters *counters, struct tally_error *err)
 {
 	for (size_t i = 0; i < counters->nr_events; i++)
-		if (!counters->plans[i].error || !is_permission(counters->plans[i].error->code))
+		if (!counters->plans[i].error || !tly_is_permission(counters->plans[i].error->code))
 			return 0;
 	if (err)
 		*err = *counters->plans[0].error;
@@ -346,7 +314,7 @@ static int check_rights(const struct tally_counters *counters, struct tally_erro
 static int plan_event(struct tally_counters *counters, size_t index, struct tally_event *event,
 		      struct tally_error *err)
 {
-	struct plan *plan = &counters->plans[index];
+	struct tly_plan *plan = &counters->plans[index];
 	uint32_t size = tly_attr_size(event->attr);
 	int code;
 
@@ -437,7 +405,7 @@ void tally_counters_close(struct tally_counters *counters)
 		for (size_t i = 0; i < counters->nr_events && counters->plans; i++)
 			for (size_t task = 0; task < counters->axes.nr_tasks; task++)
 				for (size_t cpu = 0; cpu < counters->axes.nr_cpus; cpu++)
-					tally_counter_close(*cell(counters, i, task, cpu));
+					tally_counter_close(*tly_cell(counters, i, task, cpu));
 	for (size_t i = 0; i < counters->nr_events && counters->plans; i++) {
 		free(counters->plans[i].attr);
 		free(counters->plans[i].error);
@@ -477,7 +445,7 @@ int tally_counters_cpu(const struct tally_counters *counters, size_t cpu)
 struct tally_counter *tally_counters_at(const struct tally_counters *counters, size_t event,
 					size_t task, size_t cpu)
 {
-	return *cell(counters, event, task, cpu);
+	return *tly_cell(counters, event, task, cpu);
 }
 
 const struct perf_event_attr *tally_counters_attr(const struct tally_counters *counters,
@@ -502,8 +470,8 @@ static int for_each_group(struct tally_counters *counters,
 			bool done = false; /* the group of the event at hand */
 
 			for (size_t i = 0; i < counters->nr_events; i++) {
-				const struct plan *plan = &counters->plans[i];
-				struct tally_counter *c = *cell(counters, i, task, cpu);
+				const struct tly_plan *plan = &counters->plans[i];
+				struct tally_counter *c = *tly_cell(counters, i, task, cpu);
 				int code;
 
 				if (plan->event->leader == i || plan->single)
@@ -533,109 +501,4 @@ int tally_counters_disable(struct tally_counters *counters)
 int tally_counters_reset(struct tally_counters *counters)
 {
 	return for_each_group(counters, tally_counter_reset);
-}
-
-static void set_absent(const struct tally_counters *counters, size_t event,
-		       struct tally_value *value)
-{
-	const struct tally_error *error = counters->plans[event].error;
-
-	memset(value, 0, sizeof(*value));
-	value->source = TALLY_SOURCE_NONE;
-	value->state = !error			    ? TALLY_NOT_COUNTED
-		       : is_permission(error->code) ? TALLY_NOT_PERMITTED
-						    : TALLY_NOT_SUPPORTED;
-}
-
-/*
- * The time enabled of a task's event that is bound to one processor goes on while the task runs on
- * another: that is no multiplexing and nothing to scale up for.
- */
-static bool cell_may_scale(const struct tally_counters *counters, size_t cpu)
-{
-	return !counters->axes.task_bound || counters->axes.cpus[cpu] < 0;
-}
-
-int tally_counters_read(struct tally_counters *counters, size_t event, size_t task, size_t cpu,
-			struct tally_value *value)
-{
-	struct tally_counter *c = *cell(counters, event, task, cpu);
-	int code;
-
-	if (!c) {
-		set_absent(counters, event, value);
-		return 0;
-	}
-	code = tally_counter_read(c, value);
-	if (code == 0 && value->source == TALLY_SOURCE_SCALED && !cell_may_scale(counters, cpu)) {
-		value->scaled = value->raw;
-		value->source = TALLY_SOURCE_KERNEL;
-	}
-	return code;
-}
-
-static uint64_t add(uint64_t a, uint64_t b)
-{
-	return __builtin_add_overflow(a, b, &a) ? UINT64_MAX : a;
-}
-
-static void accumulate(struct tally_value *sum, const struct tally_value *value)
-{
-	sum->raw += value->raw;
-	sum->scaled = add(sum->scaled, value->scaled);
-	sum->time_enabled += value->time_enabled;
-	sum->time_running += value->time_running;
-	sum->lost += value->lost;
-	if (value->state != TALLY_COUNTED)
-		return;
-	sum->state = TALLY_COUNTED;
-	if (sum->source != TALLY_SOURCE_SCALED)
-		sum->source = value->source;
-}
-
-/*
- * One task over all of its processors. Bound to every one of them, the times running add up to the
- * time enabled, unless the event was multiplexed; bound to some, nobody can tell. The cells are
- * enabled and read one after the other: the least of their times enabled is what all of them have.
- */
-static int sum_task(struct tally_counters *counters, size_t event, size_t task,
-		    struct tally_value *sum)
-{
-	const bool bound = counters->axes.task_bound && counters->axes.cpus[0] >= 0;
-	uint64_t enabled = UINT64_MAX;
-
-	set_absent(counters, event, sum);
-	for (size_t cpu = 0; cpu < counters->axes.nr_cpus; cpu++) {
-		struct tally_value value;
-		int code = tally_counters_read(counters, event, task, cpu, &value);
-
-		if (code < 0)
-			return code;
-		accumulate(sum, &value);
-		if (value.time_enabled < enabled)
-			enabled = value.time_enabled;
-	}
-	if (!bound)
-		return 0;
-	sum->time_enabled = enabled;
-	if (counters->axes.all_cpus && sum->state == TALLY_COUNTED &&
-	    sum->time_running < sum->time_enabled) {
-		sum->scaled = tly_scale(sum->raw, sum->time_enabled, sum->time_running);
-		sum->source = TALLY_SOURCE_SCALED;
-	}
-	return 0;
-}
-
-int tally_counters_sum(struct tally_counters *counters, size_t event, struct tally_value *value)
-{
-	set_absent(counters, event, value);
-	for (size_t task = 0; task < counters->axes.nr_tasks; task++) {
-		struct tally_value one;
-		int code = sum_task(counters, event, task, &one);
-
-		if (code < 0)
-			return code;
-		accumulate(value, &one);
-	}
-	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "lib/counter/refusal.h"
+#include "lib/counter/refusal/refusal.h"
 
-#include <errno.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 
 #include <tally/event.h>
 
+#include "abi/attr.h"
 #include "lib/error.h"
 
 long tly_read_setting(const char *path, long absent)
@@ -37,6 +38,50 @@ void tly_refusal_detail(struct tly_refusal *refusal, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(refusal->detail, sizeof(refusal->detail), format, ap);
 	va_end(ap);
+}
+
+uint64_t tly_refusal_get(const struct tly_refusal *refusal, const char *name)
+{
+	return tly_attr_get(&refusal->attr->attr, tly_attr_find(name, NULL));
+}
+
+bool tly_refusal_samples(const struct tly_refusal *refusal, uint64_t bits)
+{
+	return (tly_refusal_get(refusal, "sample_type") & bits) == bits;
+}
+
+bool tly_refusal_system_wide(const struct tly_refusal *refusal)
+{
+	return refusal->pid == -1 || (refusal->flags & PERF_FLAG_PID_CGROUP);
+}
+
+long tly_refusal_paranoid(void)
+{
+	return tly_read_setting("/proc/sys/kernel/perf_event_paranoid", 2);
+}
+
+bool tly_refusal_find_unit(struct tly_refusal *refusal)
+{
+	DIR *dir = opendir(TLY_UNITS);
+	struct dirent *entry;
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir))) {
+		char path[sizeof(TLY_UNITS) + sizeof(entry->d_name) + 8];
+
+		snprintf(path, sizeof(path), TLY_UNITS "/%s/type", entry->d_name);
+		found = tly_read_setting(path, -1) == (long)refusal->attr->attr.type;
+		tly_refusal_detail(refusal, "%s", entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+bool tly_refusal_always(struct tly_refusal *refusal)
+{
+	(void)refusal;
+	return true;
 }
 
 static void write_event(const struct tly_refusal *refusal, char *buf, size_t size)
@@ -75,28 +120,41 @@ static void write_error(const struct tly_refusal *refusal, char *buf, size_t siz
 static void write_paranoid(const struct tly_refusal *refusal, char *buf, size_t size)
 {
 	(void)refusal;
-	snprintf(buf, size, "%ld", tly_read_setting("/proc/sys/kernel/perf_event_paranoid", 2));
+	snprintf(buf, size, "%ld", tly_refusal_paranoid());
 }
 
-/* The program to which a capability would be given; its name alone when /proc does not tell. */
-static void write_program(const struct tly_refusal *refusal, char *buf, size_t size)
+/* How to come by CAP_PERFMON. Root without it is root of a container. */
+static void write_right(const struct tly_refusal *refusal, char *buf, size_t size)
 {
-	ssize_t n = readlink("/proc/self/exe", buf, size - 1);
+	char program[PATH_MAX];
+	ssize_t n;
 
 	(void)refusal;
-	if (n > 0)
-		buf[n] = '\0';
-	else
-		snprintf(buf, size, "%s", program_invocation_short_name);
+	if (geteuid() == 0) {
+		snprintf(buf, size,
+			 "give this container the right: docker run --cap-add PERFMON, or measure "
+			 "from outside of it");
+		return;
+	}
+	n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	if (n > 0) {
+		program[n] = '\0';
+		snprintf(buf, size,
+			 "run as root, or give the program the right: sudo setcap cap_perfmon+ep "
+			 "%s",
+			 program);
+	} else {
+		snprintf(buf, size, "run as root");
+	}
 }
 
 static const struct {
 	const char *key;
 	void (*write)(const struct tly_refusal *refusal, char *buf, size_t size);
 } placeholders[] = {
-	{"{event}", write_event},	{"{detail}", write_detail},   {"{pid}", write_pid},
-	{"{cpu}", write_cpu},		{"{type}", write_type},	      {"{error}", write_error},
-	{"{paranoid}", write_paranoid}, {"{program}", write_program},
+	{"{event}", write_event},	{"{detail}", write_detail}, {"{pid}", write_pid},
+	{"{cpu}", write_cpu},		{"{type}", write_type},	    {"{error}", write_error},
+	{"{paranoid}", write_paranoid}, {"{right}", write_right},
 };
 
 /* Returns how much of @text was a placeholder, 0 when it starts with none. */
@@ -132,13 +190,24 @@ static void expand(const struct tly_refusal *refusal, const char *text, char *bu
 	buf[used] = '\0';
 }
 
+static const struct tly_cause *find_cause(struct tly_refusal *refusal)
+{
+	static const struct tly_cause *const tables[] = {tly_causes_of_call, tly_causes_of_attr,
+							 tly_causes_of_target, tly_causes_of_rights,
+							 tly_causes_of_event};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		for (const struct tly_cause *c = tables[i]; c->holds; c++)
+			if ((!c->code || c->code == refusal->code) && c->holds(refusal))
+				return c;
+	return NULL;
+}
+
 int tly_refusal_explain(struct tly_refusal *refusal, struct tally_error *err)
 {
-	const struct tly_cause *cause = tly_causes;
+	const struct tly_cause *cause = find_cause(refusal);
 	char event[128], what[256], remedy[sizeof(err->remedy)];
 
-	while ((cause->code && cause->code != refusal->code) || !cause->holds(refusal))
-		cause++;
 	write_event(refusal, event, sizeof(event));
 	expand(refusal, cause->what, what, sizeof(what));
 	expand(refusal, cause->remedy, remedy, sizeof(remedy));

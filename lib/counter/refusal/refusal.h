@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why perf_event_open(2) said no, as a sentence and a remedy.
+ * Why perf_event_open(2) said no, as a sentence and a remedy: the documented causes of each errno
+ * (ABI: errno.*, attr.*, arg.*), one row for each, from those that the arguments prove to those
+ * that take asking. A row may hold only when what it says is certain.
  *
- *	refusal.c         walks the causes and writes the sentence
- *	refusal_causes.c  the causes: one row for each, from the certain to the general
- *	refusal_probe.c   asks the kernel: is there a PMU, which part of the attr is it
+ *	refusal.c   walks the rows and writes the sentence
+ *	call.c attr.c target.c rights.c event.c   the rows, in this order
+ *	probe.c	    asks the kernel: is there a PMU, which part of the attr is it
  */
-#ifndef LIB_COUNTER_REFUSAL_H
-#define LIB_COUNTER_REFUSAL_H
+#ifndef LIB_COUNTER_REFUSAL_REFUSAL_H
+#define LIB_COUNTER_REFUSAL_REFUSAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,18 +32,22 @@ struct tly_refusal {
 };
 
 /*
- * A cause of refusal. In the texts {event} {detail} {pid} {cpu} {type} {error} {paranoid} {program}
- * stand for what is known of this refusal.
+ * A cause of refusal. In the texts {event} {detail} {pid} {cpu} {type} {error} {paranoid} stand for
+ * what is known of this refusal, and {right} for how this process would get CAP_PERFMON.
  */
 struct tly_cause {
 	int code; /* negative errno value of the kernel's answer, or 0: any */
-	bool (*holds)(struct tly_refusal *refusal);
-	const char *what;   /* ends the sentence "cannot open EVENT: ..." */
-	const char *remedy; /* a sentence or a command */
+	bool (*holds)(struct tly_refusal *refusal); /* NULL ends a table */
+	const char *what;			    /* ends the sentence "cannot open EVENT: ..." */
+	const char *remedy;			    /* a sentence or a command */
 };
 
-/* The first that holds is the one; the last row holds always. */
-extern const struct tly_cause tly_causes[];
+/* Searched in this order; the last row of the last table holds always. */
+extern const struct tly_cause tly_causes_of_call[];
+extern const struct tly_cause tly_causes_of_attr[];
+extern const struct tly_cause tly_causes_of_target[];
+extern const struct tly_cause tly_causes_of_rights[];
+extern const struct tly_cause tly_causes_of_event[];
 
 /* Fills in @err and returns refusal->code. Opens and closes events of its own to find out. */
 int tly_refusal_explain(struct tly_refusal *refusal, struct tally_error *err);
@@ -49,8 +55,24 @@ int tly_refusal_explain(struct tly_refusal *refusal, struct tally_error *err);
 void tly_refusal_detail(struct tly_refusal *refusal, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/*
+ * The value of attr.@field, 0 where the attr ends before it; bits and masks are read through the
+ * table, as the attr may be shorter than the header's struct.
+ */
+uint64_t tly_refusal_get(const struct tly_refusal *refusal, const char *field);
+/* Whether all of these bits of sample_type are set. */
+bool tly_refusal_samples(const struct tly_refusal *refusal, uint64_t bits);
+bool tly_refusal_system_wide(const struct tly_refusal *refusal);
+/* Sets the detail to the name of the unit in sysfs whose type the attr has. */
+bool tly_refusal_find_unit(struct tly_refusal *refusal);
+long tly_refusal_paranoid(void);
+/* For rows that their errno alone decides. */
+bool tly_refusal_always(struct tly_refusal *refusal);
+
 /* The value of a file that holds one number, or @absent. */
 long tly_read_setting(const char *path, long absent);
+
+#define TLY_UNITS "/sys/bus/event_source/devices"
 
 /* -errno of opening an event that needs no right beyond the call itself; 0 if it opens. */
 int tly_probe_call(void);

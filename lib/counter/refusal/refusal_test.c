@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
@@ -59,6 +60,15 @@ static int open_plain(struct perf_event_attr *attr, int group)
 static void be_nobody(void)
 {
 	if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		_exit(99);
+}
+
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct none[2] = {{0}};
+
+	if (syscall(SYS_capset, &header, none) < 0)
 		_exit(99);
 }
 
@@ -428,7 +438,16 @@ static const struct row rows[] = {
 	 .prepare = be_nobody,
 	 .code = -EACCES,
 	 .what = "keeps the kernel's side from users",
-	 .remedy = "page-faults:u), or: sudo sysctl kernel.perf_event_paranoid=1"},
+	 .remedy = "cycles:u), or: sudo sysctl kernel.perf_event_paranoid=1"},
+	{"all tasks as root of a container",
+	 {FAULTS, USER},
+	 .pid = -1,
+	 .cpu = 1,
+	 .needs = ROOT | PARANOID_2,
+	 .prepare = drop_capabilities,
+	 .code = -EACCES,
+	 .what = "keeps all tasks of a processor from users",
+	 .remedy = "docker run --cap-add PERFMON"},
 	{"all tasks as a user",
 	 {FAULTS, USER},
 	 .pid = -1,
