@@ -96,8 +96,10 @@ static bool cfa_rule(Dwarf_Frame *frame, struct tly_rule *rule)
 
 	if (dwarf_frame_cfa(frame, &ops, &nr) || !nr)
 		return false;
-	if (nr == 1 && ops[0].atom == DW_OP_bregx && ops[0].number < TLY_NR_REGS &&
-	    fits((int64_t)ops[0].number2)) {
+	if (nr == 1 && ops[0].atom == DW_OP_bregx) {
+		/* It lies in the frame and is freed with it: not to be kept as an expression. */
+		if (ops[0].number >= TLY_NR_REGS || !fits((int64_t)ops[0].number2))
+			return false;
 		rule->kind = TLY_REGISTER;
 		rule->other = ops[0].number;
 		rule->offset = (int32_t)ops[0].number2;

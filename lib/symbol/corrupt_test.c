@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Damaged files: bytes of a program with debug information are changed, or its end is cut off, and
- * all that can be asked of it is asked. TALLY_SEED and TALLY_ROUNDS change what is tried.
+ * all that can be asked of it is asked. TALLY_SEED and TALLY_ROUNDS change what is tried; 1182 has
+ * call frame information with a register that does not exist.
  */
 #include <asm/perf_regs.h>
 #include <errno.h>
@@ -144,7 +145,7 @@ static void test_whole_file(void **state)
 static void test_changed_bytes(void **state)
 {
 	const char *seed_text = getenv("TALLY_SEED"), *rounds_text = getenv("TALLY_ROUNDS");
-	unsigned int seed = seed_text ? strtoul(seed_text, NULL, 10) : 1;
+	unsigned int seed = seed_text ? strtoul(seed_text, NULL, 10) : 1140;
 	unsigned int rounds = rounds_text ? strtoul(rounds_text, NULL, 10) : 60;
 
 	(void)state;
