@@ -122,12 +122,10 @@ static int add_symbols(struct tally_dso *dso, Elf *elf, const char *path)
 	if (ret >= 0)
 		ret = tly_elf_plt(elf, dso->symtab, strings);
 	if (ret >= 0) {
-		uint64_t address;
-
-		if (tly_symtab_by_name(dso->symtab, "_text", &address))
-			dso->text = address;
-		if (tly_symtab_by_name(dso->symtab, "_stext", &address))
-			dso->stext = address;
+		if (dso->kind == TLY_DSO_KERNEL) {
+			tly_symtab_by_name(dso->symtab, "_text", &dso->text);
+			tly_symtab_by_name(dso->symtab, "_stext", &dso->stext);
+		}
 		/* While the files that the names are in are open. */
 		ret = tly_symtab_finish(dso->symtab, strings);
 	}

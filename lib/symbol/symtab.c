@@ -238,9 +238,9 @@ const struct tally_symbol *tly_symtab_find(struct tly_symtab *symtab, uint64_t a
 
 bool tly_symtab_by_name(const struct tly_symtab *symtab, const char *name, uint64_t *start)
 {
-	for (size_t i = 0; i < symtab->nr; i++) {
-		if (!strcmp(symtab->symbols[i].name, name)) {
-			*start = symtab->symbols[i].start;
+	for (size_t i = 0; i < symtab->nr_raw; i++) {
+		if (!strcmp(symtab->raw[i].name, name)) {
+			*start = symtab->raw[i].start;
 			return true;
 		}
 	}

@@ -53,7 +53,7 @@ int tly_symtab_finish_jit(struct tly_symtab *symtab, struct tly_strings *strings
 /* The symbol that covers @address, or NULL. @demangle: its name is demangled into @strings. */
 const struct tally_symbol *tly_symtab_find(struct tly_symtab *symtab, uint64_t address,
 					   struct tly_strings *strings, bool demangle);
-/* By the name in the file; false when there is none. Walks the table. */
+/* Before tly_symtab_finish(), which may drop it for an alias; false when there is none. */
 bool tly_symtab_by_name(const struct tly_symtab *symtab, const char *name, uint64_t *start);
 
 /* C++ and Rust names made readable, without parameters; NULL when @name is neither. To be freed. */
