@@ -389,6 +389,17 @@ static int parse_list(struct tly_parse *parse)
 	}
 }
 
+/* A message about the grammar needs the place; one about a name has it in the name. */
+static void say_where(struct tally_error *err, const char *text)
+{
+	size_t used = strlen(err->what);
+
+	if (err->offset == TALLY_NO_OFFSET)
+		return;
+	snprintf(err->what + used, sizeof(err->what) - used, ", at character %zu of '%.100s'",
+		 (size_t)err->offset + 1, text);
+}
+
 int tly_events_parse(struct tally_events *events, const char *text, const struct tly_roots *roots,
 		     struct tally_error *err)
 {
@@ -404,6 +415,8 @@ int tly_events_parse(struct tally_events *events, const char *text, const struct
 	int ret = parse_list(&parse);
 
 	free(parse.cores);
+	if (ret == -EINVAL)
+		say_where(parse.err, text);
 	if (ret)
 		tly_events_truncate(events, before);
 	return ret;
