@@ -17,9 +17,6 @@
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |             \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
 
-/* The words that a sample begins with. */
-#define LEADING_FIELDS (ID_FIELDS | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD)
-
 /* What is left to read of a record's body. */
 struct cursor {
 	const uint8_t *p;

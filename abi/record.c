@@ -43,7 +43,6 @@ void tally_record_format_init(struct tally_record_format *format,
 			attr_u64(attr, offsetof(struct perf_event_attr, sample_regs_intr)),
 		.sample_id_all = attr->sample_id_all,
 	};
-	format->sample_size = bits(format->sample_type & LEADING_FIELDS) * WORD;
 	if (format->sample_id_all)
 		format->trailer_size = bits(format->sample_type & ID_FIELDS) * WORD;
 }
@@ -82,27 +81,34 @@ bool tally_record_time_position(const struct tally_record_format *format, size_t
 	return true;
 }
 
-static void decode_trailer(const struct tally_record_format *format, const uint8_t *trailer,
-			   struct tally_sample_id *id)
+static bool take_trailer(const struct tally_record_format *format, struct cursor *c,
+			 struct tally_sample_id *id)
 {
-	struct cursor c = {trailer, format->trailer_size};
+	uint64_t type = format->sample_type;
 	uint32_t reserved;
 
 	if (!format->sample_id_all)
-		return;
-	id->has = format->sample_type & ID_FIELDS;
-	if (id->has & PERF_SAMPLE_TID)
-		next_two_u32(&c, &id->pid, &id->tid);
-	if (id->has & PERF_SAMPLE_TIME)
-		id->time = next_u64(&c);
-	if (id->has & PERF_SAMPLE_ID)
-		id->id = next_u64(&c);
-	if (id->has & PERF_SAMPLE_STREAM_ID)
-		id->stream_id = next_u64(&c);
-	if (id->has & PERF_SAMPLE_CPU)
-		next_two_u32(&c, &id->cpu, &reserved);
-	if (id->has & PERF_SAMPLE_IDENTIFIER)
-		id->id = next_u64(&c);
+		return true;
+	id->has = type & ID_FIELDS;
+	return (!(type & PERF_SAMPLE_TID) || take_two_u32(c, &id->pid, &id->tid)) &&
+	       (!(type & PERF_SAMPLE_TIME) || take_u64(c, &id->time)) &&
+	       (!(type & PERF_SAMPLE_ID) || take_u64(c, &id->id)) &&
+	       (!(type & PERF_SAMPLE_STREAM_ID) || take_u64(c, &id->stream_id)) &&
+	       (!(type & PERF_SAMPLE_CPU) || take_two_u32(c, &id->cpu, &reserved)) &&
+	       (!(type & PERF_SAMPLE_IDENTIFIER) || take_u64(c, &id->id));
+}
+
+/* Takes the trailer off the end of @body. */
+static bool split_trailer(const struct tally_record_format *format, struct cursor *body,
+			  struct tally_sample_id *id)
+{
+	struct cursor trailer;
+
+	if (body->left < format->trailer_size)
+		return false;
+	body->left -= format->trailer_size;
+	trailer = (struct cursor){body->p + body->left, format->trailer_size};
+	return take_trailer(format, &trailer, id);
 }
 
 static const char short_body[] = "it is shorter than its type needs";
@@ -322,14 +328,12 @@ long tally_record_decode(const struct tally_record_format *format, const void *b
 	if (record->type == PERF_RECORD_SAMPLE) {
 		wrong = tly_decode_sample(format, &c, record);
 	} else if (record->type < USER_TYPE_START) {
-		if (record->body_size < format->trailer_size) {
+		if (split_trailer(format, &c, &record->id)) {
+			record->body_size = c.left;
+			wrong = decode_body(format, &c, record);
+		} else {
 			wrong = "it is shorter than its sample_id trailer";
-			goto bad;
 		}
-		record->body_size -= format->trailer_size;
-		c.left = record->body_size;
-		decode_trailer(format, c.p + c.left, &record->id);
-		wrong = decode_body(format, &c, record);
 	}
 	if (!wrong)
 		return header.size;

@@ -19,10 +19,6 @@
 /* In newer headers only. */
 #define BRANCH_COUNTERS (UINT64_C(1) << 19) /* PERF_SAMPLE_BRANCH_COUNTERS, 6.8 */
 
-#define REST_FIELDS                                                                                \
-	(~(uint64_t)(LEADING_FIELDS | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | \
-		     PERF_SAMPLE_BRANCH_STACK))
-
 bool tally_regs_get(const struct tally_regs *regs, unsigned int reg, uint64_t *value)
 {
 	if (reg >= 64 || !(regs->mask >> reg & 1))
@@ -31,31 +27,21 @@ bool tally_regs_get(const struct tally_regs *regs, unsigned int reg, uint64_t *v
 	return true;
 }
 
-/* The caller has checked that they are there. */
-static void take_leading(uint64_t type, struct cursor *c, struct tally_sample_id *id,
+static bool take_leading(uint64_t type, struct cursor *c, struct tally_sample_id *id,
 			 struct tally_sample *sample)
 {
 	uint32_t reserved;
 
 	id->has = type & ID_FIELDS;
-	if (type & PERF_SAMPLE_IDENTIFIER)
-		id->id = next_u64(c);
-	if (type & PERF_SAMPLE_IP)
-		sample->ip = next_u64(c);
-	if (type & PERF_SAMPLE_TID)
-		next_two_u32(c, &id->pid, &id->tid);
-	if (type & PERF_SAMPLE_TIME)
-		id->time = next_u64(c);
-	if (type & PERF_SAMPLE_ADDR)
-		sample->addr = next_u64(c);
-	if (type & PERF_SAMPLE_ID)
-		id->id = next_u64(c);
-	if (type & PERF_SAMPLE_STREAM_ID)
-		id->stream_id = next_u64(c);
-	if (type & PERF_SAMPLE_CPU)
-		next_two_u32(c, &id->cpu, &reserved);
-	if (type & PERF_SAMPLE_PERIOD)
-		sample->period = next_u64(c);
+	return (!(type & PERF_SAMPLE_IDENTIFIER) || take_u64(c, &id->id)) &&
+	       (!(type & PERF_SAMPLE_IP) || take_u64(c, &sample->ip)) &&
+	       (!(type & PERF_SAMPLE_TID) || take_two_u32(c, &id->pid, &id->tid)) &&
+	       (!(type & PERF_SAMPLE_TIME) || take_u64(c, &id->time)) &&
+	       (!(type & PERF_SAMPLE_ADDR) || take_u64(c, &sample->addr)) &&
+	       (!(type & PERF_SAMPLE_ID) || take_u64(c, &id->id)) &&
+	       (!(type & PERF_SAMPLE_STREAM_ID) || take_u64(c, &id->stream_id)) &&
+	       (!(type & PERF_SAMPLE_CPU) || take_two_u32(c, &id->cpu, &reserved)) &&
+	       (!(type & PERF_SAMPLE_PERIOD) || take_u64(c, &sample->period));
 }
 
 static bool take_callchain(struct cursor *c, struct tally_sample *sample)
@@ -129,8 +115,6 @@ static const char *take_rest(const struct tally_record_format *format, struct cu
 {
 	uint64_t type = format->sample_type;
 
-	if (!(type & REST_FIELDS))
-		return NULL;
 	if (type & PERF_SAMPLE_REGS_USER &&
 	    !take_regs(c, format->sample_regs_user, &sample->regs_user))
 		return "its user registers run past its end";
@@ -210,11 +194,8 @@ const char *tly_decode_sample(const struct tally_record_format *format, struct c
 
 	clear(sample);
 	sample->has = type;
-	if (c->left < format->sample_size)
+	if (!take_leading(type, c, &record->id, sample))
 		return "it is shorter than the fields of its event";
-	take_leading(type, c, &record->id, sample);
-	if (!(type & ~LEADING_FIELDS))
-		return NULL;
 	if (type & PERF_SAMPLE_READ && !tly_take_read(format, c, &sample->read))
 		return "its counter values run past its end";
 	if (type & PERF_SAMPLE_CALLCHAIN && !take_callchain(c, sample))

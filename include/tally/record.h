@@ -29,7 +29,6 @@ struct tally_record_format {
 	uint64_t sample_regs_user;
 	uint64_t sample_regs_intr;
 	bool sample_id_all;
-	uint16_t sample_size;  /* bytes of the words that every sample begins with */
 	uint16_t trailer_size; /* bytes of the sample_id trailer on non-sample records */
 };
 

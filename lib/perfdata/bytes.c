@@ -21,7 +21,7 @@ void *tly_bytes_add(struct tly_bytes *bytes, size_t size)
 {
 	if (bytes->failed)
 		return NULL;
-	if (size > bytes->room - bytes->size) {
+	if (!bytes->data || size > bytes->room - bytes->size) {
 		size_t room = bytes->room ? bytes->room : 4096;
 		uint8_t *data;
 
