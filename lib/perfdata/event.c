@@ -73,9 +73,6 @@ int tly_event_add(struct tally_perfdata *reader, const void *attr, size_t attr_s
 	copy->size = size;
 	if (nr_ids)
 		memcpy(ids_copy, ids, nr_ids * sizeof(*ids_copy));
-	for (size_t i = 0; i < nr_ids; i++)
-		if (tly_ids_add(&reader->ids, ids_copy[i], reader->nr_events))
-			return tly_reader_fails(reader, -ENOMEM, "no memory for the events");
 	event->public = (struct tally_perfdata_event){
 		.attr = copy,
 		.ids = ids_copy,
@@ -93,6 +90,9 @@ int tly_event_add(struct tally_perfdata *reader, const void *attr, size_t attr_s
 	if (copy->use_clockid && reader->info.clockid < 0)
 		reader->info.clockid = copy->clockid;
 	reader->events[reader->nr_events++] = event;
+	for (size_t i = 0; i < nr_ids; i++)
+		if (tly_ids_add(&reader->ids, ids_copy[i], reader->nr_events - 1))
+			return tly_reader_fails(reader, -ENOMEM, "no memory for the events");
 	return 0;
 }
 

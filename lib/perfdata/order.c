@@ -26,8 +26,8 @@ struct held {
 };
 
 struct tly_order {
-	struct held *held; /* sorted up to nr_sorted, of which those before nr_ready may go out */
-	size_t head, nr_ready, nr_sorted, nr, room;
+	struct held *held; /* from head on; those before nr_ready are sorted and may go out */
+	size_t head, nr_ready, nr, room;
 	struct held *scratch;
 	size_t scratch_room;
 	struct chunk *current, *free;
@@ -102,7 +102,6 @@ static bool room_for_one(struct tly_order *order)
 		memmove(order->held, order->held + order->head,
 			(order->nr - order->head) * sizeof(*order->held));
 		order->nr -= order->head;
-		order->nr_sorted -= order->head;
 		order->nr_ready -= order->head;
 		order->head = 0;
 		return true;
@@ -173,9 +172,12 @@ static void merge(const struct held *a, size_t nr_a, const struct held *b, size_
 static bool sort(struct tly_order *order)
 {
 	size_t nr = order->nr - order->head;
-	struct held *from = order->held + order->head, *to;
+	struct held *from, *to;
 
-	if (nr < 2 || run_end(from, 0, nr) == nr)
+	if (nr < 2)
+		return true;
+	from = order->held + order->head;
+	if (run_end(from, 0, nr) == nr)
 		return true;
 	if (order->scratch_room < nr) {
 		free(order->scratch);
@@ -266,6 +268,54 @@ static int hand_out(struct tly_order *order, struct tally_perfdata *reader,
 	return ret;
 }
 
+static int no_memory(struct tally_perfdata *reader)
+{
+	return tly_reader_fails(reader, -ENOMEM, "no memory to put its records in order");
+}
+
+/* Nothing follows what is held but @status. */
+static int end(struct tly_order *order, struct tally_perfdata *reader, int status)
+{
+	order->at_end = true;
+	order->status = status;
+	if (release(order, UINT64_MAX))
+		return 0;
+	order->status = no_memory(reader);
+	return order->status;
+}
+
+/*
+ * Takes in one more record. Returns 1 when it was decoded to be handed out at once, 0 when it was
+ * dealt with.
+ */
+static int take_in(struct tly_order *order, struct tally_perfdata *reader,
+		   struct tally_perfdata_record *record)
+{
+	struct tly_raw raw;
+	uint64_t time;
+	size_t event;
+	int ret = tly_stream_next(reader, &raw);
+
+	if (ret <= 0)
+		return end(order, reader, ret);
+	if (raw.type == TALLY_RECORD_FINISHED_ROUND) {
+		if (!release(order, order->newest_before))
+			return end(order, reader, no_memory(reader));
+		order->newest_before = order->newest;
+		return 0;
+	}
+	if (!tly_record_wanted(reader, &raw, &event))
+		return 0;
+	if (time_of(reader, &raw, event, &time)) {
+		if (hold(order, &raw, event, time))
+			return 0;
+		ret = no_memory(reader);
+	} else {
+		ret = tly_record_decode(reader, &raw, event, record);
+	}
+	return ret > 0 ? ret : end(order, reader, ret);
+}
+
 int tly_order_next(struct tly_order *order, struct tally_perfdata *reader,
 		   struct tally_perfdata_record *record)
 {
@@ -274,34 +324,14 @@ int tly_order_next(struct tly_order *order, struct tally_perfdata *reader,
 		order->last = NULL;
 	}
 	for (;;) {
-		struct tly_raw raw;
-		uint64_t time;
-		size_t event;
 		int ret;
 
 		if (order->head < order->nr_ready)
 			return hand_out(order, reader, record);
 		if (order->at_end)
 			return order->status;
-		ret = tly_stream_next(reader, &raw);
-		if (ret <= 0) {
-			order->at_end = true;
-			order->status = ret;
-			if (!release(order, UINT64_MAX))
-				return tly_reader_fails(reader, -ENOMEM, "no memory to order with");
-			continue;
-		}
-		if (raw.type == TALLY_RECORD_FINISHED_ROUND) {
-			if (!release(order, order->newest_before))
-				return tly_reader_fails(reader, -ENOMEM, "no memory to order with");
-			order->newest_before = order->newest;
-			continue;
-		}
-		if (!tly_record_wanted(reader, &raw, &event))
-			continue;
-		if (!time_of(reader, &raw, event, &time))
-			return tly_record_decode(reader, &raw, event, record);
-		if (!hold(order, &raw, event, time))
-			return tly_reader_fails(reader, -ENOMEM, "no memory to order records with");
+		ret = take_in(order, reader, record);
+		if (ret)
+			return ret;
 	}
 }
