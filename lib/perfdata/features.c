@@ -212,7 +212,8 @@ static bool read_tracing_data(struct tally_perfdata *reader, struct cursor *c)
 
 	if (!data)
 		return false;
-	memcpy(data, c->p, c->left);
+	if (c->left)
+		memcpy(data, c->p, c->left);
 	reader->info.tracing_data = data;
 	reader->info.tracing_data_size = c->left;
 	return true;

@@ -150,12 +150,13 @@ static int read_feature(struct tally_perfdata *reader, unsigned int feature,
 {
 	void *data;
 
-	if (!tly_feature_known(feature))
-		return 0;
 	if (!section_fits(section, file_size) || section->size > MAX_FEATURE) {
-		feature_is_damaged(reader, feature, section->offset);
+		feature_is_damaged(reader, feature,
+				   section->offset < file_size ? section->offset : file_size);
 		return 0;
 	}
+	if (!tly_feature_known(feature))
+		return 0;
 	data = malloc(section->size ? section->size : 1);
 	if (!data)
 		return tly_reader_fails(reader, -ENOMEM, "no memory for the header features");

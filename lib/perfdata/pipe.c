@@ -34,6 +34,7 @@ static int take_attr(struct tally_perfdata *reader, const struct tly_raw *raw)
 	const uint8_t *attr = raw->data + header;
 	size_t left = raw->size - header;
 	uint32_t size = 0;
+	int ret;
 
 	if (left >= PERF_ATTR_SIZE_VER0)
 		memcpy(&size, attr + offsetof(struct perf_event_attr, size), sizeof(size));
@@ -42,7 +43,9 @@ static int take_attr(struct tally_perfdata *reader, const struct tly_raw *raw)
 	if (size > left || (left - size) % WORD)
 		return tly_damaged(reader, raw->offset,
 				   "an event's attributes run past their record");
-	return tly_event_add(reader, attr, size, attr + size, (left - size) / WORD, raw->offset);
+	ret = tly_event_add(reader, attr, size, attr + size, (left - size) / WORD, raw->offset);
+	/* Those that come before all other records get their names at the end of the headers. */
+	return ret || !reader->nr_named ? ret : tly_events_name(reader);
 }
 
 static int take_update(struct tally_perfdata *reader, const struct tly_raw *raw)

@@ -8,7 +8,7 @@
  *	-s	samples only
  *
  * A sample is "S event pid/tid cpu time period ip addr raw_size" and one " ip" line for each entry
- * of its call chain; another record is "R type pid/tid time".
+ * of its call chain, context markers included; another record is "R type pid/tid time".
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,24 +17,23 @@
 
 #include <tally/perfdata.h>
 
-static void print_sample(const struct tally_perfdata *reader,
-			 const struct tally_perfdata_record *r)
+static void print_sample(const struct tally_perfdata *reader, const struct tally_perfdata_record *r)
 {
 	const struct tally_sample_id *id = &r->record.id;
 	const struct tally_sample *s = &r->record.sample;
+	const struct tally_perfdata_event *event = tally_perfdata_event(reader, r->event);
+	uint64_t period = s->has & PERF_SAMPLE_PERIOD ? s->period : event->attr->sample_period;
 
-	printf("S %s %u/%u %u %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIx64 " %u\n",
-	       tally_perfdata_event(reader, r->event)->name, id->pid, id->tid, id->cpu, id->time,
-	       s->period, s->ip, s->addr, s->raw_size);
+	printf("S %s %d/%d %u %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIx64 " %u\n", event->name,
+	       id->pid, id->tid, id->cpu, id->time, period, s->ip, s->addr, s->raw_size);
 	for (uint64_t i = 0; i < s->nr_ips; i++)
-		if (tally_u64(s->ips + i) < PERF_CONTEXT_MAX)
-			printf(" %" PRIx64 "\n", tally_u64(s->ips + i));
+		printf(" %" PRIx64 "\n", tally_u64(s->ips + i));
 }
 
 int main(int argc, char **argv)
 {
-	int (*next)(struct tally_perfdata *, struct tally_perfdata_record *,
-		    struct tally_error *) = tally_perfdata_next;
+	int (*next)(struct tally_perfdata *, struct tally_perfdata_record *, struct tally_error *) =
+		tally_perfdata_next;
 	unsigned int select = TALLY_SELECT_SAMPLES | TALLY_SELECT_OTHERS;
 	struct tally_perfdata_record record;
 	struct tally_perfdata *reader;
@@ -63,7 +62,7 @@ int main(int argc, char **argv)
 		if (r->type == PERF_RECORD_SAMPLE)
 			print_sample(reader, &record);
 		else
-			printf("R %u %u/%u %" PRIu64 "\n", r->type, r->id.pid, r->id.tid,
+			printf("R %u %d/%d %" PRIu64 "\n", r->type, (int)r->id.pid, (int)r->id.tid,
 			       r->id.time);
 	}
 	if (ret < 0)
