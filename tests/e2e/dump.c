@@ -2,13 +2,14 @@
 /*
  * Prints a perf.data file as plain lines, for the tests to compare with what perf says of it:
  *
- *	dump [-o] [-s] FILE
+ *	dump [-mos] FILE
  *
+ *	-m	with the context markers of call chains
  *	-o	in time order
  *	-s	samples only
  *
  * A sample is "S event pid/tid cpu time period ip addr raw_size" and one " ip" line for each entry
- * of its call chain, context markers included; another record is "R type pid/tid time".
+ * of its call chain; another record is "R type pid/tid time".
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@
 
 #include <tally/perfdata.h>
 
-static void print_sample(const struct tally_perfdata *reader, const struct tally_perfdata_record *r)
+static void print_sample(const struct tally_perfdata *reader, const struct tally_perfdata_record *r,
+			 bool markers)
 {
 	const struct tally_sample_id *id = &r->record.id;
 	const struct tally_sample *s = &r->record.sample;
@@ -27,7 +29,8 @@ static void print_sample(const struct tally_perfdata *reader, const struct tally
 	printf("S %s %d/%d %u %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIx64 " %u\n", event->name,
 	       id->pid, id->tid, id->cpu, id->time, period, s->ip, s->addr, s->raw_size);
 	for (uint64_t i = 0; i < s->nr_ips; i++)
-		printf(" %" PRIx64 "\n", tally_u64(s->ips + i));
+		if (markers || tally_u64(s->ips + i) < PERF_CONTEXT_MAX)
+			printf(" %" PRIx64 "\n", tally_u64(s->ips + i));
 }
 
 int main(int argc, char **argv)
@@ -38,10 +41,13 @@ int main(int argc, char **argv)
 	struct tally_perfdata_record record;
 	struct tally_perfdata *reader;
 	struct tally_error err;
+	bool markers = false;
 	int option, ret;
 
-	while ((option = getopt(argc, argv, "os")) != -1) {
-		if (option == 'o')
+	while ((option = getopt(argc, argv, "mos")) != -1) {
+		if (option == 'm')
+			markers = true;
+		else if (option == 'o')
 			next = tally_perfdata_next_ordered;
 		else if (option == 's')
 			select = TALLY_SELECT_SAMPLES;
@@ -60,7 +66,7 @@ int main(int argc, char **argv)
 		const struct tally_record *r = &record.record;
 
 		if (r->type == PERF_RECORD_SAMPLE)
-			print_sample(reader, &record);
+			print_sample(reader, &record, markers);
 		else
 			printf("R %u %d/%d %" PRIu64 "\n", r->type, (int)r->id.pid, (int)r->id.tid,
 			       r->id.time);
