@@ -155,6 +155,7 @@ static bool only_modifiers(const char *p)
 static int parse_numbers(struct tly_parse *parse, struct tly_span word, uint64_t type,
 			 const char **cursor)
 {
+	struct tly_event *event;
 	struct tly_span number;
 	uint64_t config;
 
@@ -165,9 +166,13 @@ static int parse_numbers(struct tly_parse *parse, struct tly_span word, uint64_t
 				TLY_SPAN(word), TLY_SPAN(number));
 		return tly_error_remedy(parse->err, "two numbers, as in 1:2");
 	}
-	return tly_parse_add(parse, type, config, (struct tly_span){word.at, *cursor - word.at})
-		       ? 0
-		       : tly_parse_no_memory(parse);
+	event = tly_parse_add(parse, type, config, (struct tly_span){word.at, *cursor - word.at});
+	if (!event)
+		return tly_parse_no_memory(parse);
+	/* Types from here on are units of sysfs, which may refuse attr.exclude_ bits. */
+	if (type >= PERF_TYPE_MAX)
+		event->attr.attr.exclude_guest = 0;
+	return 0;
 }
 
 static int parse_tracepoint(struct tly_parse *parse, struct tly_span system, const char **cursor)

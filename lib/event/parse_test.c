@@ -63,6 +63,7 @@ static void test_encodings(void **state)
 		{"rffffffffffffffff", 4, UINT64_MAX, EG},
 		{"1:2", 1, 2, EG},
 		{"0x4:0x1a2", 4, 0x1a2, EG},
+		{"9:0x10", 9, 0x10, 0},
 		{"cycles:k", 0, 0, EU | EH | EG},
 		{"cycles:h", 0, 0, EU | EK | EG},
 		{"cycles:uk", 0, 0, EH | EG},
