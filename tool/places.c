@@ -39,6 +39,7 @@ struct places {
 
 static uint32_t number_source(struct places *places, const char *text);
 static uint32_t number_dso(struct places *places, struct tally_dso *dso);
+static uint32_t number_function(struct places *places, const struct function *wanted);
 
 struct places *places_new(struct tally_machine *machine)
 {
@@ -47,6 +48,7 @@ struct places *places_new(struct tally_machine *machine)
 	places->machine = machine;
 	number_source(places, UNKNOWN);
 	number_dso(places, NULL);
+	number_function(places, &(struct function){.name = UNKNOWN, .level = '.'});
 	return places;
 }
 

@@ -69,6 +69,7 @@ uint32_t places_frames(struct places *places, uint32_t place, size_t *nr);
 const struct frame *places_frame(const struct places *places, uint32_t frame);
 
 /* Valid until the next places_frames(). */
+/* Number 0 is the function of samples that have no address. */
 const struct function *places_function(const struct places *places, uint32_t function);
 /* NULL for the dso of addresses outside all mappings, which is number 0. */
 const struct tally_dso *places_dso(const struct places *places, uint32_t dso);
