@@ -318,7 +318,7 @@ ABI_CASE("config.sw.cgroup_switches",
 	 "switches to another group count, within one group they do not")
 {
 	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_CGROUP_SWITCHES);
-	struct rally rally = {abi_gate(), abi_gate(), 20, abi_first_cpu()};
+	struct rally rally = {abi_gate(), abi_gate(), 200, abi_first_cpu()};
 	struct group *group;
 	pid_t pid;
 	int fd;
@@ -337,8 +337,8 @@ ABI_CASE("config.sw.cgroup_switches",
 	}
 	STOP(fd);
 	JOIN(pid);
-	/* each wait of ours hands the processor to the other group */
-	CHECK_CMP(VALUE(fd), >=, 20);
+	/* a wait of ours hands the processor to the other group, unless a third task comes first */
+	CHECK_CMP(VALUE(fd), >=, rally.rounds / 4);
 
 	enter(group->path, getpid());
 	pid = SPAWN(play, &rally);

@@ -190,13 +190,43 @@ static bool wait_in_time(pid_t pid, unsigned int seconds, int *status)
 	}
 }
 
-struct tally_of {
+struct run {
+	unsigned int seconds; /* that a case may take */
 	unsigned int run, passed, failed, skipped;
+	struct matrix *matrix;
 };
 
-static void run_one(const struct abi_case *test, const struct abi_row *about, const void *row,
-		    unsigned int seconds, struct tally_of *sum)
+typedef void each_id_fn(const char *id, void *arg);
+
+static void each_id(const char *ids, each_id_fn *fn, void *arg)
 {
+	char copy[512], *rest = copy;
+
+	if (snprintf(copy, sizeof(copy), "%s", ids) >= (int)sizeof(copy)) {
+		fprintf(stderr, "conformance: a case with too many ids: %s\n", ids);
+		exit(2);
+	}
+	for (char *id; (id = strsep(&rest, " "));)
+		fn(id, arg);
+}
+
+struct outcome {
+	struct matrix *matrix;
+	enum matrix_result result;
+};
+
+static void note_outcome(const char *id, void *arg)
+{
+	const struct outcome *outcome = arg;
+
+	matrix_ran(outcome->matrix, id, outcome->result);
+}
+
+static void run_one(const struct abi_case *test, const struct abi_row *about, const void *row,
+		    void *arg)
+{
+	struct run *run = arg;
+	struct outcome outcome = {run->matrix, MATRIX_PASSED};
 	sigset_t child, before;
 	int status = 0;
 	bool in_time;
@@ -215,65 +245,70 @@ static void run_one(const struct abi_case *test, const struct abi_row *about, co
 		exit(2);
 	}
 	setpgid(pid, pid);
-	in_time = wait_in_time(pid, seconds, &status);
+	in_time = wait_in_time(pid, run->seconds, &status);
 	kill(-pid, SIGKILL);
 	while (waitpid(-pid, in_time ? NULL : &status, 0) > 0)
 		;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 
 	if (!in_time)
-		settlef(FAILED, "no end within %u seconds", seconds);
+		settlef(FAILED, "no end within %u seconds", run->seconds);
 	else if (WIFSIGNALED(status))
 		settlef(FAILED, "died by SIG%s", sigabbrev_np(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
 		settlef(FAILED, "ended with status %d", WEXITSTATUS(status));
 
-	sum->run++;
+	run->run++;
 	switch (atomic_load(&verdict->kind)) {
 	case PASSED:
-		sum->passed++;
-		printf("ok %u - %s: %s\n", sum->run, about->ids, about->what);
+		run->passed++;
+		printf("ok %u - %s: %s\n", run->run, about->ids, about->what);
 		break;
 	case FAILED:
-		sum->failed++;
-		printf("not ok %u - %s: %s\n# %s\n", sum->run, about->ids, about->what,
+		run->failed++;
+		outcome.result = MATRIX_FAILED;
+		printf("not ok %u - %s: %s\n# %s\n", run->run, about->ids, about->what,
 		       verdict->text);
 		break;
 	default:
-		sum->skipped++;
-		printf("ok %u - %s: %s # SKIP this %s: %s\n", sum->run, about->ids, about->what,
+		run->skipped++;
+		outcome.result = MATRIX_SKIPPED;
+		printf("ok %u - %s: %s # SKIP this %s: %s\n", run->run, about->ids, about->what,
 		       verdict->kind == CANNOT_ ? "kernel cannot" : "user may not", verdict->text);
 	}
 	fflush(stdout);
+	if (run->matrix)
+		each_id(about->ids, note_outcome, &outcome);
 }
 
 /* ---- selecting ---- */
 
-static bool one_matches(const char *id, char **globs, int count)
+struct selection {
+	const char *area;
+	char **globs;
+	int count;
+	bool later, out, in; /* past the first id; of another area; some glob matches */
+};
+
+static void select_id(const char *id, void *arg)
 {
-	for (int i = 0; i < count; i++)
-		if (fnmatch(globs[i], id, 0) == 0)
-			return true;
-	return count == 0;
+	struct selection *selection = arg;
+	size_t length = selection->area ? strlen(selection->area) : 0;
+
+	if (!selection->later && length)
+		selection->out = strncmp(id, selection->area, length) != 0 || id[length] != '.';
+	selection->later = true;
+	for (int i = 0; i < selection->count; i++)
+		selection->in |= fnmatch(selection->globs[i], id, 0) == 0;
 }
 
 /* The area is what the first id begins with; the globs are held against each id. */
 static bool selected(const char *ids, const char *area, char **globs, int count)
 {
-	char copy[512], *rest = copy;
-	bool first = true, found = false;
+	struct selection selection = {area, globs, count, false, false, count == 0};
 
-	if (snprintf(copy, sizeof(copy), "%s", ids) >= (int)sizeof(copy)) {
-		fprintf(stderr, "conformance: a case with too many ids: %s\n", ids);
-		exit(2);
-	}
-	for (char *id; (id = strsep(&rest, " ")); first = false) {
-		if (first && area &&
-		    (strncmp(id, area, strlen(area)) != 0 || id[strlen(area)] != '.'))
-			return false;
-		found |= one_matches(id, globs, count);
-	}
-	return found;
+	each_id(ids, select_id, &selection);
+	return selection.in && !selection.out;
 }
 
 typedef void each_fn(const struct abi_case *test, const struct abi_row *about, const void *row,
@@ -332,28 +367,16 @@ static void list_one(const struct abi_case *test, const struct abi_row *about, c
 	printf("%s: %s\n", about->ids, about->what);
 }
 
-struct run {
-	struct tally_of sum;
-	unsigned int seconds;
-};
-
-static void run_each(const struct abi_case *test, const struct abi_row *about, const void *row,
-		     void *arg)
+static void name_one(const char *id, void *arg)
 {
-	struct run *run = arg;
-
-	run_one(test, about, row, run->seconds, &run->sum);
+	matrix_named(arg, id);
 }
 
 static void cover_one(const struct abi_case *test, const struct abi_row *about, const void *row,
 		      void *arg)
 {
-	char copy[512], *rest = copy;
-
 	(void)test, (void)row;
-	snprintf(copy, sizeof(copy), "%s", about->ids);
-	for (char *id; (id = strsep(&rest, " "));)
-		matrix_shown(arg, id);
+	each_id(about->ids, name_one, arg);
 }
 
 static int coverage(const char *path)
@@ -457,8 +480,12 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	printf("1..%u\n", planned);
-	each(area, argv, argc, run_each, &run);
-	printf("# %u passed, %u failed, %u skipped\n", run.sum.passed, run.sum.failed,
-	       run.sum.skipped);
-	return run.sum.failed ? 1 : 0;
+	if (access(matrix, R_OK) == 0)
+		run.matrix = matrix_read(matrix);
+	each(area, argv, argc, run_one, &run);
+	printf("# %u passed, %u failed, %u skipped\n", run.passed, run.failed, run.skipped);
+	if (run.matrix)
+		matrix_print_results(run.matrix);
+	matrix_free(run.matrix);
+	return run.failed ? 1 : 0;
 }

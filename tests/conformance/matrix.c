@@ -20,6 +20,7 @@ struct row {
 	char *item;
 	size_t area; /* length of the id's first part */
 	unsigned int cases;
+	unsigned int results; /* bits by enum matrix_result */
 	const char *excuse;
 };
 
@@ -108,7 +109,7 @@ void matrix_free(struct matrix *matrix)
 	free(matrix);
 }
 
-void matrix_shown(struct matrix *matrix, const char *id)
+void matrix_named(struct matrix *matrix, const char *id)
 {
 	struct row *row = find(matrix, id);
 
@@ -116,6 +117,32 @@ void matrix_shown(struct matrix *matrix, const char *id)
 		row->cases++;
 	else
 		foreign(matrix, id);
+}
+
+void matrix_ran(struct matrix *matrix, const char *id, enum matrix_result result)
+{
+	struct row *row = find(matrix, id);
+
+	if (row)
+		row->results |= 1U << result;
+}
+
+void matrix_print_results(const struct matrix *matrix)
+{
+	unsigned int failed = 0, passed = 0, skipped = 0;
+
+	for (size_t i = 0; i < matrix->count; i++) {
+		unsigned int results = matrix->rows[i].results;
+
+		if (results & 1U << MATRIX_FAILED)
+			failed++;
+		else if (results & 1U << MATRIX_PASSED)
+			passed++;
+		else if (results & 1U << MATRIX_SKIPPED)
+			skipped++;
+	}
+	printf("# rows of the matrix: %u shown, %u contradicted, %u only skipped\n", passed, failed,
+	       skipped);
 }
 
 static const char *why_out_of_scope(const struct row *row)

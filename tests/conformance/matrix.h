@@ -12,7 +12,15 @@ struct matrix *matrix_read(const char *path);
 void matrix_free(struct matrix *matrix);
 
 /* Some case names this id. */
-void matrix_shown(struct matrix *matrix, const char *id);
+void matrix_named(struct matrix *matrix, const char *id);
+
+enum matrix_result { MATRIX_PASSED, MATRIX_FAILED, MATRIX_SKIPPED };
+
+/* A case that names this id has run. */
+void matrix_ran(struct matrix *matrix, const char *id, enum matrix_result result);
+
+/* Prints how many rows were shown, were contradicted, or were only skipped. */
+void matrix_print_results(const struct matrix *matrix);
 
 /*
  * Prints the counts of each area, the excused rows and the rows without a case. True when there
