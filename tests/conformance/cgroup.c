@@ -314,57 +314,50 @@ static void play(void *arg)
 	}
 }
 
+static void play_against(struct rally *rally, pid_t pid)
+{
+	for (int i = 0; i < rally->rounds; i++) {
+		abi_pass(&rally->there);
+		abi_wait(&rally->back);
+	}
+	JOIN(pid);
+}
+
 ABI_CASE("config.sw.cgroup_switches",
 	 "switches to another group count, within one group they do not")
 {
 	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_CGROUP_SWITCHES);
 	struct rally rally = {abi_gate(), abi_gate(), 200, abi_first_cpu()};
+	int to_others, all;
 	struct group *group;
+	char root[256];
 	pid_t pid;
-	int fd;
 
 	NEED_RIGHTS();
+	hierarchy(root, sizeof(root));
 	group = new_group("switch");
 	attr.exclude_kernel = 0;
+	to_others = OPEN_SELF(&attr);
+	attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+	all = OPEN_SELF(&attr);
 	abi_pin(0, rally.cpu);
+
 	pid = SPAWN(play, &rally);
 	enter(group->path, pid);
-	fd = OPEN_SELF(&attr);
-	START(fd);
-	for (int i = 0; i < rally.rounds; i++) {
-		abi_pass(&rally.there);
-		abi_wait(&rally.back);
-	}
-	STOP(fd);
-	JOIN(pid);
+	START(to_others);
+	play_against(&rally, pid);
+	STOP(to_others);
 	/* a wait of ours hands the processor to the other group, unless a third task comes first */
-	CHECK_CMP(VALUE(fd), >=, rally.rounds / 4);
+	CHECK_CMP(VALUE(to_others), >=, rally.rounds / 4);
 
+	RESET(to_others);
 	enter(group->path, getpid());
 	pid = SPAWN(play, &rally);
-	abi_at_end(remove_group, group);
-	{
-		struct perf_event_attr all = abi_software(PERF_COUNT_SW_CONTEXT_SWITCHES);
-		int switches;
-
-		all.exclude_kernel = 0;
-		switches = OPEN_SELF(&all);
-		RESET(fd);
-		START(fd);
-		START(switches);
-		for (int i = 0; i < rally.rounds; i++) {
-			abi_pass(&rally.there);
-			abi_wait(&rally.back);
-		}
-		STOP(fd);
-		STOP(switches);
-		CHECK_CMP(VALUE(fd), <, VALUE(switches));
-	}
-	JOIN(pid);
-	{
-		char root[256];
-
-		hierarchy(root, sizeof(root));
-		enter(root, getpid());
-	}
+	START(to_others);
+	START(all);
+	play_against(&rally, pid);
+	STOP(all);
+	STOP(to_others);
+	CHECK_CMP(VALUE(to_others), <, VALUE(all));
+	enter(root, getpid()); /* so that the group can be removed */
 }
