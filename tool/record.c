@@ -169,6 +169,22 @@ static bool reads_groups(const struct recording *r)
 	return false;
 }
 
+static int open_side(struct recording *r, unsigned int flags, struct tally_error *err)
+{
+	struct tally_target everywhere = r->target.target;
+	int ret;
+
+	if (!r->side.events)
+		return 0;
+	everywhere.nr_cpus = 0;
+	if ((flags & TALLY_OPEN_INHERIT) && tool_target_bind(&r->target, &everywhere))
+		everywhere.nr_cpus = r->target.target.nr_cpus;
+	ret = tally_counters_open(r->side.events, &everywhere, flags, &r->side.counters, err);
+	if (ret == 0)
+		ret = tally_sampler_new(r->side.counters, NULL, &r->side.sampler, err);
+	return ret;
+}
+
 static int open_counters(struct recording *r)
 {
 	const struct tally_target *target = &r->target.target;
@@ -185,14 +201,14 @@ static int open_counters(struct recording *r)
 	if (target->kind == TALLY_TARGET_PROCESS && !r->options.no_inherit && !reads_groups(r)) {
 		flags |= TALLY_OPEN_INHERIT;
 		/* Inherited events have a ring only when they are bound to a processor. */
-		if (tool_target_bind(&r->target))
+		if (tool_target_bind(&r->target, &r->target.target))
 			return TOOL_FAILED;
 	}
 	if (!tool_target_given(&r->target) && !r->options.delay_ms)
 		flags |= TALLY_OPEN_ENABLE_ON_EXEC;
 	raise_descriptor_limit();
 	if (tally_counters_open(r->events, target, flags, &r->counters, &err) < 0 ||
-	    record_adopt_attrs(r, &err) < 0 ||
+	    open_side(r, flags, &err) < 0 || record_adopt_attrs(r, &err) < 0 ||
 	    tally_sampler_new(r->counters, &options, &r->sampler, &err) < 0)
 		return tool_error(&err);
 	if (r->options.verbose)
@@ -202,10 +218,12 @@ static int open_counters(struct recording *r)
 
 static void enable_event(struct recording *r, size_t event)
 {
-	for (size_t task = 0; task < tally_counters_tasks(r->counters); task++) {
-		for (size_t cpu = 0; cpu < tally_counters_cpus(r->counters); cpu++) {
+	struct tally_counters *counters = record_counters(r, &event);
+
+	for (size_t task = 0; task < tally_counters_tasks(counters); task++) {
+		for (size_t cpu = 0; cpu < tally_counters_cpus(counters); cpu++) {
 			struct tally_counter *counter =
-				tally_counters_at(r->counters, event, task, cpu);
+				tally_counters_at(counters, event, task, cpu);
 
 			if (counter)
 				tally_counter_enable(counter, false);
@@ -333,6 +351,13 @@ static void start_sampling(struct recording *r, struct run *run)
 	run->sampling_at = 0;
 }
 
+static void stop_sampling(struct recording *r)
+{
+	tally_counters_disable(r->counters);
+	if (r->side.counters)
+		tally_counters_disable(r->side.counters);
+}
+
 static int next_timeout(const struct run *run)
 {
 	uint64_t now = now_ms();
@@ -346,16 +371,17 @@ static int next_timeout(const struct run *run)
 
 static void run_until_done(struct recording *r, struct run *run)
 {
-	struct pollfd fds[2] = {
+	struct pollfd fds[3] = {
 		{.fd = run->signals, .events = POLLIN},
 		{.fd = tally_sampler_fd(r->sampler), .events = POLLIN},
+		{.fd = r->side.sampler ? tally_sampler_fd(r->side.sampler) : -1, .events = POLLIN},
 	};
 
 	while (!run->done) {
 		/* Ended targets have nothing more to say; the command's end is a signal. */
 		if (run->targets_ended)
 			fds[1].fd = -1;
-		if (poll(fds, 2, next_timeout(run)) < 0 && errno != EINTR)
+		if (poll(fds, 3, next_timeout(run)) < 0 && errno != EINTR)
 			break;
 		if (run->sampling_at && run->sampling_at <= now_ms())
 			start_sampling(r, run);
@@ -363,11 +389,13 @@ static void run_until_done(struct recording *r, struct run *run)
 		record_drain(r, false);
 		if (!run->targets_ended && tally_sampler_wait(r->sampler, 0) == -EPIPE)
 			run->targets_ended = true;
+		if (fds[2].fd >= 0 && tally_sampler_wait(r->side.sampler, 0) == -EPIPE)
+			fds[2].fd = -1;
 		if ((run->targets_ended || r->write_failed) && !r->workload)
 			run->done = true;
 		/* The command's own result still matters, but there is nobody to write for. */
 		if (r->write_failed && !run->done) {
-			tally_counters_disable(r->counters);
+			stop_sampling(r);
 			run->targets_ended = true;
 		}
 	}
@@ -378,7 +406,7 @@ static int finish(struct recording *r)
 	struct tally_error err;
 	uint64_t bytes;
 
-	tally_counters_disable(r->counters);
+	stop_sampling(r);
 	if (r->snapshots) {
 		if (record_snapshot(r, r->options.output, &err) < 0)
 			return tool_error(&err);
@@ -513,9 +541,12 @@ static int run_record(const struct tool_command *command, int argc, char **argv)
 	record_off_cpu_free(r.off_cpu);
 	record_snapshots_free(r.snapshots);
 	tally_sampler_free(r.sampler);
+	tally_sampler_free(r.side.sampler);
 	tally_counters_close(r.counters);
+	tally_counters_close(r.side.counters);
 	tally_workload_free(r.workload);
 	tally_events_free(r.events);
+	tally_events_free(r.side.events);
 	tool_target_release(&r.target);
 	free(r.argv);
 	return ret;

@@ -37,6 +37,16 @@ struct record_options {
 	int clockid; /* -1: the kernel's own */
 };
 
+/*
+ * With -C, the tracking event alone, on every processor: what runs on the ones to be sampled may
+ * have been mapped on another. All NULL otherwise.
+ */
+struct record_side {
+	struct tally_events *events;
+	struct tally_counters *counters;
+	struct tally_sampler *sampler;
+};
+
 struct off_cpu;
 struct snapshots;
 
@@ -46,7 +56,8 @@ struct recording {
 	const char **argv; /* the whole command line, for the file's header */
 	struct tool_target target;
 
-	struct tally_events *events;
+	struct tally_events *events; /* all of the file */
+	struct record_side side;
 	size_t tracking;      /* the event that carries the side-band records */
 	size_t off_cpu_event; /* or NO_EVENT */
 	struct tally_counters *counters;
@@ -79,6 +90,8 @@ int record_check_options(const struct recording *r, bool has_command);
 int record_prepare_events(struct recording *r, struct tally_error *err);
 /* Takes over the attrs as the kernel accepted them, and says what that leaves out. */
 int record_adopt_attrs(struct recording *r, struct tally_error *err);
+/* Where the counters of @event are, which becomes its index there. */
+struct tally_counters *record_counters(const struct recording *r, size_t *event);
 /* Whether the side-band records have an event of their own, that may run before the others. */
 bool record_tracks_apart(const struct recording *r);
 
@@ -122,7 +135,7 @@ struct snapshots *record_snapshots_new(void);
 void record_snapshots_free(struct snapshots *snapshots);
 /* Begins with what /proc says of the target, or of @everyone; what was kept before is dropped. */
 void record_snapshots_begin(struct recording *r, bool everyone);
-/* Keeps the side-band records that have come. */
+/* Keeps the side-band records that have come, from the rings of either sampler. */
 void record_snapshots_collect(struct recording *r);
 /* Writes all that is kept, and what the overwritten rings hold, to @path. */
 int record_snapshot(struct recording *r, const char *path, struct tally_error *err);

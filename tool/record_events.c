@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define TRACKING	   "dummy:u"
 #define DEFAULT_FREQUENCY  4000
 #define DEFAULT_STACK_SIZE 8192
 
@@ -123,13 +124,24 @@ static bool needs_tracking_event(const struct recording *r)
 	const struct record_options *o = &r->options;
 
 	return tally_events_count(r->events) > 1 || o->off_cpu || o->overwrite || o->delay_ms ||
-	       r->target.all || r->target.cpus || r->target.cgroup;
+	       r->target.all || r->target.cgroup;
+}
+
+struct tally_counters *record_counters(const struct recording *r, size_t *event)
+{
+	if (!r->side.counters || *event != r->tracking)
+		return r->counters;
+	*event = 0;
+	return r->side.counters;
 }
 
 bool record_tracks_apart(const struct recording *r)
 {
-	const struct perf_event_attr *attr = tally_events_at(r->events, r->tracking)->attr;
+	const struct perf_event_attr *attr;
 
+	if (r->side.events)
+		return true;
+	attr = tally_events_at(r->events, r->tracking)->attr;
 	return attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY;
 }
 
@@ -225,27 +237,53 @@ static void set_leader_sampling(struct recording *r, size_t index)
 		event->attr->sample_period = event->attr->freq = 0;
 }
 
-static int configure(struct recording *r, size_t index, struct tally_error *err)
+static bool copies_stacks(const struct recording *r)
 {
-	const struct tally_event *event = tally_events_at(r->events, index);
+	for (size_t i = 0; i < tally_events_count(r->events); i++)
+		if (tally_events_at(r->events, i)->attr->sample_type & PERF_SAMPLE_STACK_USER)
+			return true;
+	return false;
+}
+
+static bool wants_cpu(const struct recording *r)
+{
+	for (size_t i = 0; i < tally_events_count(r->events); i++)
+		if (tally_events_at(r->events, i)->attr->type == PERF_TYPE_TRACEPOINT)
+			return true;
+	return r->options.switch_events || r->options.off_cpu || r->target.all || r->target.cpus ||
+	       r->target.cgroup;
+}
+
+/* What every record of the file has, and what the tracking event records. */
+static void configure_all(const struct recording *r, struct perf_event_attr *attr, bool tracks)
+{
 	const struct record_options *o = &r->options;
-	struct perf_event_attr *attr = event->attr;
-	int ret = 0;
 
 	attr->sample_type |= PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 	attr->sample_id_all = 1;
-	if (tally_events_count(r->events) > 1)
+	if (tally_events_count(r->events) > 1 || r->side.events)
 		attr->sample_type |= PERF_SAMPLE_IDENTIFIER;
+	if (wants_cpu(r))
+		attr->sample_type |= PERF_SAMPLE_CPU;
 	if (o->clockid >= 0) {
 		attr->use_clockid = 1;
 		attr->clockid = o->clockid;
 	}
-	if (index == r->tracking) {
-		fit_tracking(attr);
-		attr->context_switch = o->switch_events;
-	}
-	if (index == r->tracking && record_tracks_apart(r))
-		return 0;
+	if (!tracks)
+		return;
+	fit_tracking(attr);
+	attr->context_switch = o->switch_events;
+	/* Unwinders need the mapping that call frame information lies in, which is not executable.
+	 */
+	attr->mmap_data = copies_stacks(r);
+}
+
+static int configure_sampling(struct recording *r, size_t index, struct tally_error *err)
+{
+	const struct tally_event *event = tally_events_at(r->events, index);
+	const struct record_options *o = &r->options;
+	struct perf_event_attr *attr = event->attr;
+	int ret;
 
 	attr->sample_type |= PERF_SAMPLE_IP;
 	attr->write_backward = o->overwrite;
@@ -305,21 +343,22 @@ static void apply_default_frequency(struct recording *r)
 	}
 }
 
-static bool copies_stacks(const struct recording *r)
+static int add_tracking_event(struct recording *r, struct tally_error *err)
 {
-	for (size_t i = 0; i < tally_events_count(r->events); i++)
-		if (tally_events_at(r->events, i)->attr->sample_type & PERF_SAMPLE_STACK_USER)
-			return true;
-	return false;
-}
-
-static bool wants_cpu(const struct recording *r)
-{
-	for (size_t i = 0; i < tally_events_count(r->events); i++)
-		if (tally_events_at(r->events, i)->attr->type == PERF_TYPE_TRACEPOINT)
-			return true;
-	return r->options.switch_events || r->options.off_cpu || r->target.all || r->target.cpus ||
-	       r->target.cgroup;
+	r->tracking = 0;
+	if (r->target.cpus) {
+		/* It joins the others when they are open. */
+		r->tracking = tally_events_count(r->events);
+		r->side.events = tally_events_new();
+		if (r->side.events)
+			return tally_events_parse(r->side.events, TRACKING, 0, err);
+		*err = (struct tally_error){.code = -ENOMEM, .what = "out of memory"};
+		return err->code;
+	}
+	if (!needs_tracking_event(r))
+		return 0;
+	r->tracking = tally_events_count(r->events);
+	return tally_events_parse(r->events, TRACKING, 0, err);
 }
 
 int record_prepare_events(struct recording *r, struct tally_error *err)
@@ -334,21 +373,18 @@ int record_prepare_events(struct recording *r, struct tally_error *err)
 		r->off_cpu_event = tally_events_count(r->events);
 		ret = tally_events_parse(r->events, "context-switches/name=offcpu-time/", 0, err);
 	}
-	r->tracking = 0;
-	if (ret == 0 && needs_tracking_event(r)) {
-		r->tracking = tally_events_count(r->events);
-		ret = tally_events_parse(r->events, "dummy:u", 0, err);
-	}
+	if (ret == 0)
+		ret = add_tracking_event(r, err);
 	for (size_t i = 0; ret == 0 && i < tally_events_count(r->events); i++)
-		ret = configure(r, i, err);
+		if (i != r->tracking || !record_tracks_apart(r))
+			ret = configure_sampling(r, i, err);
 	if (ret < 0)
 		return ret;
 	apply_default_frequency(r);
-	/* Unwinders need the mapping that call frame information lies in, which is not executable.
-	 */
-	tally_events_at(r->events, r->tracking)->attr->mmap_data = copies_stacks(r);
-	for (size_t i = 0; wants_cpu(r) && i < tally_events_count(r->events); i++)
-		tally_events_at(r->events, i)->attr->sample_type |= PERF_SAMPLE_CPU;
+	for (size_t i = 0; i < tally_events_count(r->events); i++)
+		configure_all(r, tally_events_at(r->events, i)->attr, i == r->tracking);
+	if (r->side.events)
+		configure_all(r, tally_events_at(r->side.events, 0)->attr, true);
 	return 0;
 }
 
@@ -356,9 +392,13 @@ int record_adopt_attrs(struct recording *r, struct tally_error *err)
 {
 	bool user_only = false;
 
+	if (r->side.events && tally_events_parse(r->events, TRACKING, 0, err) < 0)
+		return err->code;
 	for (size_t i = 0; i < tally_events_count(r->events); i++) {
 		struct perf_event_attr *attr = tally_events_at(r->events, i)->attr;
-		const struct perf_event_attr *opened = tally_counters_attr(r->counters, i);
+		size_t index = i;
+		const struct tally_counters *counters = record_counters(r, &index);
+		const struct perf_event_attr *opened = tally_counters_attr(counters, index);
 		bool fell_back = opened->exclude_kernel && !attr->exclude_kernel;
 
 		if (fell_back && i == r->off_cpu_event) {

@@ -144,7 +144,9 @@ const struct perf_event_header *record_off_cpu_feed(struct off_cpu *off_cpu,
 	switch (record->type) {
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
+		/* Its record may come after those of its last switch, from another ring. */
 		task->exited = record->type == PERF_RECORD_EXIT;
+		task->size = 0;
 		return NULL;
 	case PERF_RECORD_SAMPLE:
 		if (!task->exited)

@@ -59,16 +59,16 @@ void record_snapshots_begin(struct recording *r, bool everyone)
 	tool_synth_free(&synth);
 }
 
-void record_snapshots_collect(struct recording *r)
+static void collect(struct recording *r, struct tally_sampler *sampler)
 {
-	for (size_t i = 0; i < tally_sampler_rings(r->sampler); i++) {
-		struct tally_ring *ring = tally_sampler_ring(r->sampler, i);
+	for (size_t i = 0; i < tally_sampler_rings(sampler); i++) {
+		struct tally_ring *ring = tally_sampler_ring(sampler, i);
 		struct tally_span span[2];
 		struct iovec pieces[2];
 		size_t bytes;
 		int nr;
 
-		if (tally_sampler_ring_is_backward(r->sampler, i))
+		if (tally_sampler_ring_is_backward(sampler, i))
 			continue;
 		bytes = tally_ring_peek(ring, span);
 		nr = record_pieces(span, &r->stats, pieces);
@@ -81,6 +81,13 @@ void record_snapshots_collect(struct recording *r)
 		}
 		tally_ring_consume(ring, bytes);
 	}
+}
+
+void record_snapshots_collect(struct recording *r)
+{
+	collect(r, r->sampler);
+	if (r->side.sampler)
+		collect(r, r->side.sampler);
 }
 
 /* Copies what the overwritten rings hold, while they stand still. */

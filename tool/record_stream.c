@@ -18,12 +18,13 @@
 static int add_ids(struct recording *r, struct tally_perfdata_writer *writer, size_t event,
 		   uint64_t *ids)
 {
-	size_t nr = 0;
+	size_t nr = 0, index = event;
+	struct tally_counters *counters = record_counters(r, &index);
 
-	for (size_t task = 0; task < tally_counters_tasks(r->counters); task++) {
-		for (size_t cpu = 0; cpu < tally_counters_cpus(r->counters); cpu++) {
+	for (size_t task = 0; task < tally_counters_tasks(counters); task++) {
+		for (size_t cpu = 0; cpu < tally_counters_cpus(counters); cpu++) {
 			struct tally_counter *counter =
-				tally_counters_at(r->counters, event, task, cpu);
+				tally_counters_at(counters, index, task, cpu);
 
 			if (counter && tally_counter_id(counter, &ids[nr]) == 0)
 				nr++;
@@ -35,7 +36,8 @@ static int add_ids(struct recording *r, struct tally_perfdata_writer *writer, si
 static int add_all_ids(struct recording *r, struct tally_perfdata_writer *writer,
 		       struct tally_error *err)
 {
-	size_t max = tally_counters_tasks(r->counters) * tally_counters_cpus(r->counters);
+	const struct tally_counters *widest = r->side.counters ? r->side.counters : r->counters;
+	size_t max = tally_counters_tasks(widest) * tally_counters_cpus(widest);
 	uint64_t *ids = calloc(max, sizeof(*ids));
 	int ret = ids ? 0 : -ENOMEM;
 
@@ -165,9 +167,9 @@ int record_pieces(struct tally_span span[2], struct tally_sampler_stats *stats,
 	return nr;
 }
 
-static bool drain_bytes(struct recording *r)
+static bool drain_bytes(struct recording *r, struct tally_sampler *sampler)
 {
-	size_t nr_rings = tally_sampler_rings(r->sampler);
+	size_t nr_rings = tally_sampler_rings(sampler);
 	bool any = false;
 
 	for (size_t first = 0; first < nr_rings; first += RINGS_PER_WRITE) {
@@ -180,7 +182,7 @@ static bool drain_bytes(struct recording *r)
 		for (size_t i = first; i < last; i++) {
 			struct tally_span span[2];
 
-			taken[i - first] = tally_ring_peek(tally_sampler_ring(r->sampler, i), span);
+			taken[i - first] = tally_ring_peek(tally_sampler_ring(sampler, i), span);
 			if (taken[i - first])
 				nr += record_pieces(span, &r->stats, pieces + nr);
 		}
@@ -190,7 +192,7 @@ static bool drain_bytes(struct recording *r)
 		write_pieces(r, pieces, nr);
 		for (size_t i = first; i < last; i++)
 			if (taken[i - first])
-				tally_ring_consume(tally_sampler_ring(r->sampler, i),
+				tally_ring_consume(tally_sampler_ring(sampler, i),
 						   taken[i - first]);
 	}
 	return any;
@@ -221,54 +223,73 @@ static void batch_add(struct recording *r, struct batch *batch,
 }
 
 /* Records that --off-cpu takes in and answers with samples; tasks' beginnings and ends are both. */
-static bool is_off_cpu(const struct recording *r, const struct tally_record *record, size_t event)
+static bool is_off_cpu(const struct recording *r, const struct tally_record *record, bool sampled)
 {
 	if (record->type == PERF_RECORD_FORK || record->type == PERF_RECORD_EXIT)
 		record_off_cpu_feed(r->off_cpu, record);
-	return event == r->off_cpu_event &&
+	return sampled &&
 	       (record->type == PERF_RECORD_SAMPLE || record->type == PERF_RECORD_SWITCH ||
 		record->type == PERF_RECORD_SWITCH_CPU_WIDE);
 }
 
-static bool drain_records(struct recording *r, bool flush)
+static void decode_rings(struct recording *r, struct tally_sampler *sampler, bool flush,
+			 struct batch *batch)
 {
-	struct batch *batch = malloc(sizeof(*batch));
 	const struct perf_event_header *sample;
 	struct tally_record record;
 	struct tally_error err;
 	size_t event;
 	int ret;
 
-	if (!batch)
-		return false;
-	batch->size = 0;
-	batch->any = false;
 	do {
-		ret = tally_sampler_next(r->sampler, flush, &record, &event, &err);
+		ret = tally_sampler_next(sampler, flush, &record, &event, &err);
 		if (ret != 1)
 			continue;
 		if (record.id.time > r->last_time)
 			r->last_time = record.id.time;
-		sample = is_off_cpu(r, &record, event) ? record_off_cpu_feed(r->off_cpu, &record)
-						       : record.raw;
+		if (is_off_cpu(r, &record, sampler == r->sampler && event == r->off_cpu_event))
+			sample = record_off_cpu_feed(r->off_cpu, &record);
+		else
+			sample = record.raw;
 		if (sample)
 			batch_add(r, batch, sample);
 	} while (ret == 1 || ret == -EBADMSG);
+}
+
+static bool drain_records(struct recording *r, bool flush)
+{
+	struct batch *batch = malloc(sizeof(*batch));
+	const struct perf_event_header *sample;
+	bool any;
+
+	if (!batch)
+		return false;
+	batch->size = 0;
+	batch->any = false;
+	if (r->side.sampler)
+		decode_rings(r, r->side.sampler, true, batch);
+	decode_rings(r, r->sampler, flush, batch);
 	/* Time goes no further: what still waits has waited until now. */
 	while (flush && (sample = record_off_cpu_finish(r->off_cpu, r->last_time)))
 		batch_add(r, batch, sample);
 	batch_flush(r, batch);
-	bool any = batch->any;
-
+	any = batch->any;
 	free(batch);
 	return any;
+}
+
+static bool drain_both(struct recording *r)
+{
+	bool any = r->side.sampler && drain_bytes(r, r->side.sampler);
+
+	return drain_bytes(r, r->sampler) || any;
 }
 
 void record_drain(struct recording *r, bool flush)
 {
 	if (r->snapshots)
 		record_snapshots_collect(r);
-	else if ((r->off_cpu ? drain_records(r, flush) : drain_bytes(r)) && !r->write_failed)
+	else if ((r->off_cpu ? drain_records(r, flush) : drain_both(r)) && !r->write_failed)
 		tally_perfdata_writer_round(r->writer, NULL);
 }
 
@@ -286,9 +307,11 @@ void record_count_lost(struct recording *r)
 		r->stats.corrupt = stats.corrupt;
 	}
 	for (size_t i = 0; i < tally_events_count(r->events); i++) {
+		size_t index = i;
+		struct tally_counters *counters = record_counters(r, &index);
 		struct tally_value value;
 
-		if (tally_counters_sum(r->counters, i, &value) == 0)
+		if (tally_counters_sum(counters, index, &value) == 0)
 			lost += value.lost;
 	}
 	/* An overwrite ring loses by design, and says nothing of it. */

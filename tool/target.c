@@ -69,22 +69,27 @@ int tool_target_resolve(struct tool_target *target, const struct tool_command *c
 	return 0;
 }
 
-int tool_target_bind(struct tool_target *target)
+static bool find_online(struct tool_target *target)
 {
-	FILE *file;
+	FILE *file = fopen("/sys/devices/system/cpu/online", "re");
 	char text[4096];
 
-	if (target->target.nr_cpus)
-		return 0;
-	file = fopen("/sys/devices/system/cpu/online", "re");
 	if (!file || !fgets(text, sizeof(text), file))
 		snprintf(text, sizeof(text), "0-%ld", sysconf(_SC_NPROCESSORS_ONLN) - 1);
 	if (file)
 		fclose(file);
 	text[strcspn(text, "\n")] = '\0';
-	if (!tool_parse_list(text, &target->online, &target->target.nr_cpus))
-		return tool_fail("the list of online processors, '%s', cannot be read", text);
-	target->target.cpus = target->online;
+	return tool_parse_list(text, &target->online, &target->nr_online);
+}
+
+int tool_target_bind(struct tool_target *target, struct tally_target *which)
+{
+	if (which->nr_cpus)
+		return 0;
+	if (!target->online && !find_online(target))
+		return tool_fail("the list of online processors cannot be read");
+	which->cpus = target->online;
+	which->nr_cpus = target->nr_online;
 	return 0;
 }
 

@@ -16,6 +16,7 @@ struct tool_target {
 	const char *cgroup;
 	bool all;
 	int *online; /* of tool_target_bind() */
+	size_t nr_online;
 };
 
 /* The rows of these options, for a command's table. */
@@ -45,10 +46,10 @@ int tool_target_resolve(struct tool_target *target, const struct tool_command *c
 			const pid_t *child);
 
 /*
- * Binds a resolved target that names no processors to every online one. Returns 0, or TOOL_FAILED
- * after saying why.
+ * Binds @which, target->target or a copy of it, to every online processor if it names none. Returns
+ * 0, or TOOL_FAILED after saying why.
  */
-int tool_target_bind(struct tool_target *target);
+int tool_target_bind(struct tool_target *target, struct tally_target *which);
 
 void tool_target_release(struct tool_target *target);
 

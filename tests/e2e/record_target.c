@@ -7,10 +7,12 @@
  *	forks N		   starts N short-lived processes, one after the other
  *	child MS	   burns in a child only
  *	sleeps N MS	   sleeps N times
+ *	moved MS	   goes to processor 0 and burns there
  *	hold		   burns until its standard input ends
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +87,18 @@ static int run_child(uint64_t ms)
 	return waitpid(pid, NULL, 0) != pid;
 }
 
+static int run_moved(uint64_t ms)
+{
+	cpu_set_t first;
+
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	if (sched_setaffinity(0, sizeof(first), &first) < 0)
+		return 1;
+	burn(ms);
+	return 0;
+}
+
 static int hold(void)
 {
 	char c;
@@ -108,6 +122,8 @@ int main(int argc, char **argv)
 		return run_threads(first, second);
 	else if (!strcmp(argv[1], "child"))
 		return run_child(first);
+	else if (!strcmp(argv[1], "moved"))
+		return run_moved(first);
 	else if (!strcmp(argv[1], "hold"))
 		return hold();
 	else if (!strcmp(argv[1], "forks"))

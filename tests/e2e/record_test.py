@@ -334,6 +334,19 @@ def case_one_processor():
         equal({s.cpu for s in samples}, {0})
 
 
+def case_programs_mapped_on_another_processor():
+    need_root()
+    if not shutil.which('taskset') or 1 not in os.sched_getaffinity(0):
+        skip('needs taskset and two processors')
+    with folder():
+        for more in [], ['--overwrite'], ['-z']:
+            record('-C', '0', *more, '--', 'taskset', '-c', '1', TARGET, 'moved', '200')
+            samples, others = dump()
+            equal({s.cpu for s in samples}, {0})
+            check(perf_symbols()['spin_alpha'] > 10, more)
+            check(tally_symbols()['spin_alpha'] > 10, more)
+
+
 def case_a_cgroup():
     need_root()
     mounts = [line.split() for line in open('/proc/mounts')]
