@@ -405,6 +405,14 @@ static void say_where(struct tally_error *err, const char *text)
 		 (size_t)err->offset + 1, text);
 }
 
+/* Names are quoted in messages as they are; what would break the line or the terminal is not. */
+static void keep_to_one_line(char *message)
+{
+	for (; *message; message++)
+		if (iscntrl((unsigned char)*message))
+			*message = '?';
+}
+
 int tly_events_parse(struct tally_events *events, const char *text, const struct tly_roots *roots,
 		     struct tally_error *err)
 {
@@ -420,10 +428,13 @@ int tly_events_parse(struct tally_events *events, const char *text, const struct
 	int ret = parse_list(&parse);
 
 	free(parse.cores);
+	if (!ret)
+		return 0;
+	tly_events_truncate(events, before);
 	if (ret == -EINVAL)
 		say_where(parse.err, text);
-	if (ret)
-		tly_events_truncate(events, before);
+	keep_to_one_line(parse.err->what);
+	keep_to_one_line(parse.err->remedy);
 	return ret;
 }
 

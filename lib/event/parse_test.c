@@ -179,6 +179,19 @@ static void test_refusals(void **state)
 	}
 }
 
+static void test_messages_are_one_line(void **state)
+{
+	struct tally_events *events = tally_events_new();
+	struct tally_error err;
+
+	(void)state;
+	assert_int_equal(tly_events_parse(events, "cyc\033[31mles", &nowhere, &err), -ENOENT);
+	assert_non_null(strstr(err.what, "'cyc?[31mles'"));
+	assert_int_equal(tly_events_parse(events, "cs:\nu", &nowhere, &err), -EINVAL);
+	assert_null(strchr(err.what, '\n'));
+	tally_events_free(events);
+}
+
 static void test_breakpoints(void **state)
 {
 	static const struct {
@@ -354,6 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_encodings),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_messages_are_one_line),
 		cmocka_unit_test(test_breakpoints),
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_group_modifiers_in_names),
