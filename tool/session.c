@@ -14,8 +14,8 @@
 #define DEFAULT_MAX_STACK 127
 
 /*
- * Marks the part of a stack that was unwound from a copy. Its addresses lie inside the calls, where
- * those of a frame-pointer chain lie after them. A value that the kernel does not use.
+ * Marks the part of a stack that was unwound from a copy, where perf shows addresses inside the
+ * calls, not after them as in frame-pointer chains; so do we. A value that the kernel does not use.
  */
 #define CONTEXT_UNWOUND ((uint64_t)-4000)
 
@@ -383,7 +383,7 @@ static void push_unwound(struct session *session, const struct session_item *ite
 		return;
 	push(state, nr, CONTEXT_UNWOUND);
 	for (size_t i = 0; i < found && i < max; i++)
-		push(state, nr, state->unwound[i]);
+		push(state, nr, state->unwound[i] - (i > 0));
 }
 
 static unsigned int max_stack(const struct session *session)
