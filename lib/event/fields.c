@@ -38,13 +38,15 @@ static const char *split(char *declaration, char type[TYPE_SIZE])
 		end = array;
 	for (name = end; name > declaration && is_identifier(name[-1]); name--)
 		;
-	if (name == end || name == declaration)
+	if (name == end)
 		return NULL;
 
 	char *type_end = name;
 
 	while (type_end > declaration && isspace((unsigned char)type_end[-1]))
 		type_end--;
+	if (type_end == declaration)
+		return NULL;
 	if (snprintf(type, TYPE_SIZE, "%.*s%s", (int)(type_end - declaration), declaration,
 		     suffix) >= TYPE_SIZE)
 		return NULL;

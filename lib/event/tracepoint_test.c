@@ -223,6 +223,7 @@ static void test_fields(void **state)
 		 "unsigned long long[6]|args|16|48|0;"},
 		{"\tfield:int x;\toffset:y;\tsize:4;\tsigned:1;\n", -EINVAL, ""},
 		{"\tfield:int;\toffset:0;\tsize:4;\tsigned:1;\n", -EINVAL, ""},
+		{"\tfield: m;\toffset:0;\tsize:4;\tsigned:1;\n", -EINVAL, ""},
 		{"\tfield:;\toffset:0;\tsize:4;\tsigned:1;\n", -EINVAL, ""},
 		{"\tfield:[];\toffset:0;\tsize:4;\tsigned:1;\n", -EINVAL, ""},
 		{"\tfield:int x\n", -EINVAL, ""},
