@@ -198,7 +198,8 @@ static bool is_anonymous(const char *filename)
 /* Memory whose name says more than "anonymous", and that may hold a JIT's code all the same. */
 static bool is_named_memory(const char *filename)
 {
-	return starts_with(filename, "/memfd:") || starts_with(filename, "/SYSV") ||
+	/* Other memfds hold programs; this is how .NET maps the code it writes. */
+	return starts_with(filename, "/memfd:doublemapper") || starts_with(filename, "/SYSV") ||
 	       starts_with(filename, "[heap]") || starts_with(filename, "[stack");
 }
 

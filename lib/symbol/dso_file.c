@@ -193,11 +193,30 @@ static bool try_by_build_id(struct tally_dso *dso, int recorded_len)
 		dso, print_path("%s/.build-id/%.2s/%s", dso->owner->options.debug_dir, id, id + 2));
 }
 
+/* A program without a path that is running still: deleted, or never in a file but a memfd. */
+static bool try_running(struct tally_dso *dso)
+{
+	char *link = print_path("/proc/%u/exe", dso->pid);
+	char target[4096];
+	ssize_t len = link ? readlink(link, target, sizeof(target) - 1) : -1;
+
+	if (len < 0) {
+		free(link);
+		return false;
+	}
+	target[len] = '\0';
+	if (!strcmp(target, dso->name))
+		return try_path(dso, link);
+	free(link);
+	return false;
+}
+
 void tly_dso_load_file(struct tally_dso *dso)
 {
 	static const char deleted[] = " (deleted)";
 	const char *symfs = dso->owner->options.symfs;
 	size_t len = strlen(dso->name);
+	const char *problem;
 	bool gone = false;
 	char *path;
 	int ret;
@@ -220,12 +239,9 @@ void tly_dso_load_file(struct tally_dso *dso)
 	} else {
 		tly_dso_problem(dso, "the file was deleted while the program ran");
 	}
-	if (dso->build_id_expected) {
-		const char *problem = dso->problem;
-
-		if (!try_by_build_id(dso, len))
-			dso->problem = problem;
-	}
+	problem = dso->problem;
+	if (!try_running(dso) && !(dso->build_id_expected && try_by_build_id(dso, len)))
+		dso->problem = problem;
 }
 
 void tly_dso_open_vdso(struct tally_dso *dso, struct tly_elf *file)

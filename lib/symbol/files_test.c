@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -253,6 +254,56 @@ static void test_deleted_file(void **state)
 	assert_string_equal(hidden_name(name, &build_id, &location), "hidden");
 }
 
+/* A program that was upgraded while it runs: the kernel keeps the file. */
+static void test_deleted_file_that_runs(void **state)
+{
+	struct tally_location location;
+	char name[600], byte;
+	struct tally_record record = {
+		.type = PERF_RECORD_MMAP,
+		.misc = PERF_RECORD_MISC_USER,
+		.mmap = {.start = 0x10000, .len = 0x100000, .filename = name},
+	};
+	int in[2], out[2], status;
+	bool named = false;
+	pid_t child;
+
+	(void)state;
+	need_tools();
+	assert_true(run("cp /bin/cat stripped.cat"));
+	assert_int_equal(pipe(in), 0);
+	assert_int_equal(pipe(out), 0);
+	snprintf(name, sizeof(name), "%s", in_dir("stripped.cat"));
+	child = fork();
+	if (!child) {
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		close(in[1]);
+		execl(name, "cat", NULL);
+		_exit(127);
+	}
+	assert_int_equal(write(in[1], "x", 1), 1);
+	assert_int_equal(read(out[0], &byte, 1), 1);
+	assert_int_equal(unlink(name), 0);
+	open_machine(NULL);
+	strcat(name, " (deleted)");
+	record.mmap.pid = child;
+	assert_int_equal(tally_machine_feed(machine, &record, 0), 0);
+	for (uint64_t offset = 0; !named; offset += 8) {
+		tally_machine_resolve(machine, child, 0, PERF_RECORD_MISC_USER, 0x10000 + offset,
+				      &location);
+		assert_string_equal(tally_dso_name(location.dso), name);
+		named = location.symbol != NULL;
+		assert_true(offset < 0x10000);
+	}
+	assert_null(tally_dso_problem(location.dso));
+	close(in[1]);
+	close(in[0]);
+	close(out[0]);
+	close(out[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+}
+
 static void test_symfs(void **state)
 {
 	struct tally_symbols_options options = {0};
@@ -370,10 +421,15 @@ static void test_vmlinux(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_stripped),	    TEST(test_debug_directory),
-		TEST(test_mini_debug_info), TEST(test_file_was_replaced),
-		TEST(test_deleted_file),    TEST(test_symfs),
-		TEST(test_debuginfod),	    TEST(test_two_libraries_at_one_address),
+		TEST(test_stripped),
+		TEST(test_debug_directory),
+		TEST(test_mini_debug_info),
+		TEST(test_file_was_replaced),
+		TEST(test_deleted_file),
+		TEST(test_deleted_file_that_runs),
+		TEST(test_symfs),
+		TEST(test_debuginfod),
+		TEST(test_two_libraries_at_one_address),
 		TEST(test_vmlinux),
 	};
 

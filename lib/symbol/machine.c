@@ -321,38 +321,69 @@ struct found {
 	uint64_t from, until;
 };
 
+/* How many epochs have begun by @time. */
+static size_t epochs_by(const struct tly_process *process, uint64_t time)
+{
+	size_t low = 0, nr = process->nr_epochs;
+
+	while (nr) {
+		size_t half = nr / 2;
+
+		if (process->epochs[low + half].since.time <= time) {
+			low += half + 1;
+			nr -= half + 1;
+		} else {
+			nr = half;
+		}
+	}
+	return low;
+}
+
 static struct found find_map(struct tally_machine *machine, uint32_t pid, uint64_t time,
 			     uint64_t ip)
 {
 	struct found found = {.from = 0, .until = UINT64_MAX};
 	const struct tly_map *later = NULL;
+	size_t most = SIZE_MAX;
+	bool executed = false;
 
-	for (int forks = 0; forks < MAX_FORKS; forks++) {
+	for (int lives = 0; lives < MAX_FORKS; lives++) {
 		struct tly_process *process = tly_idmap_get(&machine->processes, pid);
 		struct tly_epoch epoch = {0};
 		struct tly_moment until = always;
 		struct tly_space_result result;
-		size_t next = 0;
+		size_t nr;
 
 		if (!process)
 			break;
-		while (next < process->nr_epochs && process->epochs[next].since.time <= time)
-			next++;
-		if (next)
-			epoch = process->epochs[next - 1];
-		if (next < process->nr_epochs)
-			until = process->epochs[next].since;
+		nr = epochs_by(process, time);
+		if (nr > most)
+			nr = most;
+		if (nr)
+			epoch = process->epochs[nr - 1];
+		if (nr < process->nr_epochs)
+			until = process->epochs[nr].since;
 		result = tly_space_find(&process->space, ip, time, epoch.since, until);
-		if (!forks) {
+		if (!lives) {
 			found.from = result.map ? result.map->since.time : epoch.since.time;
 			found.until = result.next ? result.next->since.time : until.time;
 		}
 		found.map = result.map;
 		if (!later)
 			later = result.next;
-		if (found.map || !epoch.forked)
+		if (found.map || !nr || (executed && !epoch.forked))
 			break;
-		pid = epoch.parent;
+		/*
+		 * What a process has not mapped itself its parent had; and while execve() is under
+		 * way, the call to it is still where the old program was.
+		 */
+		if (epoch.forked) {
+			pid = epoch.parent;
+			most = SIZE_MAX;
+		} else {
+			most = nr - 1;
+			executed = true;
+		}
 		time = epoch.since.time;
 	}
 	/*

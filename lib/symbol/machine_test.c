@@ -142,16 +142,22 @@ static void test_sample_before_its_mapping(void **state)
 	assert_string_equal(dso_at(1, 50, 0x1000), "/no/a");
 }
 
-static void test_exec_drops(void **state)
+static void test_exec_replaces(void **state)
 {
 	(void)state;
-	feed_mmap(1, 0x1000, 0x1000, "/no/shell", 10);
+	feed_mmap(1, 0x1000, 0x2000, "/no/shell", 10);
 	feed_comm(1, 1, "ls", true, 20);
-	feed_mmap(1, 0x5000, 0x1000, "/no/ls", 21);
+	feed_mmap(1, 0x2000, 0x4000, "/no/ls", 21);
 	assert_string_equal(dso_at(1, 19, 0x1000), "/no/shell");
-	assert_string_equal(dso_at(1, 20, 0x1000), "-");
-	assert_string_equal(dso_at(1, 30, 0x1000), "-");
+	assert_string_equal(dso_at(1, 19, 0x2000), "/no/shell");
+	assert_string_equal(dso_at(1, 30, 0x2000), "/no/ls");
 	assert_string_equal(dso_at(1, 30, 0x5000), "/no/ls");
+	/* Where execve() was called from, as long as nothing new is there. */
+	assert_string_equal(dso_at(1, 20, 0x1000), "/no/shell");
+	/* But not what was there two programs ago. */
+	feed_comm(1, 1, "cat", true, 60);
+	assert_string_equal(dso_at(1, 70, 0x5000), "/no/ls");
+	assert_string_equal(dso_at(1, 70, 0x1000), "-");
 	/* A new name alone changes nothing. */
 	feed_comm(1, 1, "renamed", false, 40);
 	assert_string_equal(dso_at(1, 50, 0x5000), "/no/ls");
@@ -485,7 +491,7 @@ int main(void)
 		TEST(test_later_mapping_hides_the_middle),
 		TEST(test_same_time_last_fed_wins),
 		TEST(test_sample_before_its_mapping),
-		TEST(test_exec_drops),
+		TEST(test_exec_replaces),
 		TEST(test_fork_inherits_that_moment),
 		TEST(test_pid_is_used_again),
 		TEST(test_forks_in_a_circle),

@@ -80,6 +80,11 @@ static int compare_names(const struct tly_raw_symbol *a, const struct tly_raw_sy
 	right = underscores(b->name);
 	if (left != right)
 		return left < right ? -1 : 1;
+	/* Entries of one system call may share their code: it goes by the native one. */
+	left = !strncmp(a->name, "__ia32_", 7);
+	right = !strncmp(b->name, "__ia32_", 7);
+	if (left != right)
+		return left < right ? -1 : 1;
 	left = strlen(a->name);
 	right = strlen(b->name);
 	if (left != right)

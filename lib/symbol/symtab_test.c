@@ -117,7 +117,8 @@ static void test_best_alias(void **state)
 		{"global", "local", 4, 4, TLY_GLOBAL, TLY_LOCAL},
 		{"read", "__read", 4, 4, TLY_GLOBAL, TLY_GLOBAL},
 		{"_read", "__libc_read", 4, 4, TLY_WEAK, TLY_WEAK},
-		{"memcpy_long", "memcpy", 4, 4, TLY_GLOBAL, TLY_GLOBAL},
+		{"memmove", "memcpy", 4, 4, TLY_GLOBAL, TLY_GLOBAL},
+		{"__x64_sys_fork", "__ia32_sys_fork", 4, 4, TLY_GLOBAL, TLY_GLOBAL},
 		{"first", "other", 4, 4, TLY_GLOBAL, TLY_GLOBAL},
 	};
 	struct fixture *fixture = *state;
