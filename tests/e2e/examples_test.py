@@ -106,7 +106,7 @@ def case_exit_status_is_passed_on():
 def case_region_counts_its_pages():
     done = example('region')
     found = re.search(r'(\d+)  page-faults:u', done.stdout)
-    check(found and 1024 <= int(found.group(1)) < 1100, done.stdout)
+    check(found and 1024 <= int(found.group(1)) < 2048, done.stdout)
     done = example('region', 'no-such-event')
     equal(done.returncode, 1)
     contains(done.stderr, 'no-such-event')
@@ -148,8 +148,8 @@ def case_manual_shows_the_program_that_is_built():
 
 
 def case_builds_against_the_installed_library():
-    if not os.path.exists(os.path.join(BUILD, 'lib', 'libtally.so')):
-        skip('this build has no shared library')
+    if os.environ['SANITIZE'] != 'none':
+        skip('a sanitized library links only with sanitized programs')
     if not shutil.which('pkg-config') or not shutil.which('cc'):
         skip('needs cc and pkg-config')
     with tempfile.TemporaryDirectory() as root:
