@@ -66,7 +66,8 @@ def case_samples_of_a_compressed_file_as_perf_has_them():
 
 
 def case_samples_of_the_whole_system_as_perf_has_them():
-    ours = summed((row['comm'], row['samples']) for row in
+    # Other programs run meanwhile, and may have spaces in their names.
+    ours = summed((row['comm'].strip(), row['samples']) for row in
                   rows_of(system_wide(), '--sort', 'comm'))
     theirs = summed((comm, int(samples)) for samples, comm in
                     perf_rows(system_wide(), '--no-children', '--sort', 'comm',
