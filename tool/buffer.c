@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tool/memory.h"
+#include "tool/utf8.h"
 
 #define WRITE_AT (256 * 1024)
 
@@ -148,32 +149,6 @@ void buffer_percent(struct buffer *buffer, uint64_t part, uint64_t whole, int wi
 	buffer_decimal(buffer, hundredths % 100, 2, '0');
 }
 
-/* The length of the UTF-8 sequence at @s, or 0 when it is none. */
-static size_t utf8_length(const unsigned char *s)
-{
-	static const struct {
-		unsigned char mask, lead, length;
-		uint32_t smallest;
-	} forms[] = {{0xe0, 0xc0, 2, 0x80}, {0xf0, 0xe0, 3, 0x800}, {0xf8, 0xf0, 4, 0x10000}};
-
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if ((s[0] & forms[i].mask) != forms[i].lead)
-			continue;
-		uint32_t code = s[0] & ~forms[i].mask;
-
-		for (size_t j = 1; j < forms[i].length; j++) {
-			if ((s[j] & 0xc0) != 0x80)
-				return 0;
-			code = code << 6 | (s[j] & 0x3f);
-		}
-		if (code < forms[i].smallest || code > 0x10ffff ||
-		    (code >= 0xd800 && code <= 0xdfff))
-			return 0;
-		return forms[i].length;
-	}
-	return 0;
-}
-
 void buffer_json(struct buffer *buffer, const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -200,7 +175,7 @@ void buffer_json(struct buffer *buffer, const char *text)
 			buffer_text(buffer, "\\u");
 			buffer_hex(buffer, *s++, 4, '0');
 		} else {
-			size_t length = utf8_length(s);
+			size_t length = tool_utf8_length(s);
 
 			if (length)
 				buffer_bytes(buffer, s, length);
