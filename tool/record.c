@@ -127,11 +127,12 @@ static void summarize(const struct recording *r, const char *path, uint64_t byte
 			    r->stats.corrupt);
 }
 
-static uint64_t file_size(const char *path)
+/* With the features that finishing adds; of what is no plain file, the bytes written. */
+static uint64_t file_size(const char *path, uint64_t written)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 ? st.st_size : 0;
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : written;
 }
 
 static void describe(const struct recording *r)
@@ -303,7 +304,7 @@ static void take_snapshot(struct recording *r)
 	if (record_snapshot(r, path, &err) < 0)
 		tool_error(&err);
 	else
-		summarize(r, path, file_size(path));
+		summarize(r, path, file_size(path, 0));
 	r->stats.lost = 0;
 }
 
@@ -410,7 +411,7 @@ static int finish(struct recording *r)
 	if (r->snapshots) {
 		if (record_snapshot(r, r->options.output, &err) < 0)
 			return tool_error(&err);
-		summarize(r, r->options.output, file_size(r->options.output));
+		summarize(r, r->options.output, file_size(r->options.output, 0));
 		return 0;
 	}
 	record_drain(r, true);
@@ -419,7 +420,7 @@ static int finish(struct recording *r)
 	if (tally_perfdata_finish(r->writer, &err) < 0 && !r->write_failed)
 		record_write_failed(r, &err);
 	r->writer = NULL;
-	summarize(r, r->options.output, is_pipe(r) ? bytes : file_size(r->options.output));
+	summarize(r, r->options.output, file_size(r->options.output, bytes));
 	return r->write_failed ? TOOL_FAILED : 0;
 }
 

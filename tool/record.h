@@ -92,8 +92,6 @@ int record_prepare_events(struct recording *r, struct tally_error *err);
 int record_adopt_attrs(struct recording *r, struct tally_error *err);
 /* Where the counters of @event are, which becomes its index there. */
 struct tally_counters *record_counters(const struct recording *r, size_t *event);
-/* Whether the side-band records have an event of their own, that may run before the others. */
-bool record_tracks_apart(const struct recording *r);
 
 /* ---- record_stream.c ---- */
 

@@ -135,7 +135,8 @@ struct tally_counters *record_counters(const struct recording *r, size_t *event)
 	return r->side.counters;
 }
 
-bool record_tracks_apart(const struct recording *r)
+/* Whether the side-band records have an event of their own, that may run before the others. */
+static bool tracks_apart(const struct recording *r)
 {
 	const struct perf_event_attr *attr;
 
@@ -376,7 +377,7 @@ int record_prepare_events(struct recording *r, struct tally_error *err)
 	if (ret == 0)
 		ret = add_tracking_event(r, err);
 	for (size_t i = 0; ret == 0 && i < tally_events_count(r->events); i++)
-		if (i != r->tracking || !record_tracks_apart(r))
+		if (i != r->tracking || !tracks_apart(r))
 			ret = configure_sampling(r, i, err);
 	if (ret < 0)
 		return ret;
