@@ -436,7 +436,7 @@ ABI_CASE("mmap.data_head-barrier", "a reader on another processor never sees hal
 	START(fd);
 	CHECK_EQ(pthread_create(&thread, NULL, race, &racer), 0);
 	abi_pin(0, cpus[0]);
-	while (seen < 20000) {
+	while (seen < 5000) {
 		struct sample sample;
 
 		header = NEXT_OF(&ring, PERF_RECORD_SAMPLE);
