@@ -279,6 +279,14 @@ static int show_attrs(const struct tool_command *command, char **names, size_t n
 	return status;
 }
 
+/* A list that did not reach its reader is not a success. */
+static int written(int status)
+{
+	if (status == TOOL_OK && (fflush(stdout) || ferror(stdout)))
+		return tool_fail("cannot write to standard output");
+	return status;
+}
+
 static int run(const struct tool_command *command, int argc, char **argv)
 {
 	struct tool_parse parse = {.command = command, .argc = argc, .argv = argv};
@@ -300,7 +308,7 @@ static int run(const struct tool_command *command, int argc, char **argv)
 		return key == -1 ? TOOL_USAGE : TOOL_OK;
 	query.patterns = argv + parse.index;
 	if (attr)
-		return show_attrs(command, query.patterns, argc - parse.index, json);
+		return written(show_attrs(command, query.patterns, argc - parse.index, json));
 	/* The words that name a kind go; what is left are patterns. */
 	for (int i = parse.index; i < argc; i++)
 		if (find_kind(argv[i], &kind))
@@ -309,7 +317,7 @@ static int run(const struct tool_command *command, int argc, char **argv)
 			query.patterns[query.nr_patterns++] = argv[i];
 	if (!query.kinds)
 		query.kinds = ALL_KINDS;
-	return list_events(&query, json);
+	return written(list_events(&query, json));
 }
 
 const struct tool_command list_command = {

@@ -235,6 +235,15 @@ def case_bad_usage():
     equal(tally('list', '--attr').returncode, 129)
 
 
+def case_a_full_disk_is_not_a_success():
+    if not os.path.exists('/dev/full'):
+        skip('no /dev/full here')
+    for args in ('sw',), ('--json', 'sw'), ('--attr', 'cs'):
+        done = run('sh', '-c', '"$0" list "$@" > /dev/full', TALLY, *args)
+        equal(done.returncode, 1, args)
+        contains(done.stderr, 'cannot write')
+
+
 def case_a_pipe_gets_one_line_each():
     entries = tally_json('list', '--json', 'sw')
     lines = tally('list', 'sw').stdout.splitlines()
