@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The AUX area, shown with Intel's processor trace where the machine has it. */
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

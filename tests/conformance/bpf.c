@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* BPF programs on events, the records about them, and samples that they write. */
 #include <linux/bpf.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

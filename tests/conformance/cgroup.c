@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Everything about control groups: the open flag, the switch counter, the record, the sample. */
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "conformance.h"

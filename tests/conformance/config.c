@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Event types and the software events. Those of a hardware PMU are in hardware.c. */
 #include <fcntl.h>
-#include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -8,7 +8,6 @@
  */
 #include "conformance.h"
 
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <getopt.h>
 #include <signal.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <linux/hw_breakpoint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The ioctls of an event; those about BPF are in bpf.c, filters in tracepoint.c. */
 #include <linux/hw_breakpoint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>

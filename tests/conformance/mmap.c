@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The mapping of an event: its size, its control page, and how records lie in the buffer. */
-#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <pthread.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Reading a counter, and the time, in user space through the control page. */
 #include <signal.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

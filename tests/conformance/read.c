@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* read(2) on an event: layouts, sizes, times, and what the numbers mean. */
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

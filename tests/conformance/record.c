@@ -1,69 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * The records that are no samples: mappings, names, tasks, switches, namespaces. Those of cgroups
- * and BPF are in cgroup.c and bpf.c; LOST is in mmap.c, THROTTLE in overflow.c.
+ * The records that are no samples: names, tasks, switches, namespaces. Those of mappings, cgroups
+ * and BPF are in record_mmap.c, cgroup.c and bpf.c; LOST is in mmap.c, THROTTLE in overflow.c.
  */
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "conformance.h"
+#include "track.h"
 #include "workload.h"
-
-/* A dummy event with the identity behind each record. */
-static struct perf_event_attr tracker(void)
-{
-	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_DUMMY);
-
-	attr.sample_id_all = 1;
-	attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
-			   PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
-	return attr;
-}
-
-#define TRAILER_SIZE 48
-
-struct track {
-	struct perf_event_attr attr;
-	struct ring ring;
-	int fd;
-};
-
-static struct track track_on(const struct perf_event_attr *attr, int cpu)
-{
-	struct track track = {.attr = *attr, .fd = OPEN(attr, 0, cpu, -1)};
-
-	track.ring = MAP(track.fd, 64);
-	START(track.fd);
-	return track;
-}
-
-static struct track track(const struct perf_event_attr *attr)
-{
-	return track_on(attr, -1);
-}
-
-/* Nothing but records that nobody asked for may be skipped: it has to be the next one. */
-static const struct perf_event_header *next_is(struct track *track, uint32_t type)
-{
-	const struct perf_event_header *header = NEXT(&track->ring);
-
-	if (!header)
-		FAIL("no record, wanted type %u", type);
-	CHECK_EQ(header->type, type);
-	return header;
-}
 
 static void name(const char *to)
 {
@@ -75,16 +28,16 @@ static void name(const char *to)
 ABI_CASE("record.header record.sample_id-trailer attr.sample_id_all attr.comm record.comm",
 	 "type, misc, size; behind the body the identity in the documented order")
 {
-	struct perf_event_attr attr = tracker();
+	struct perf_event_attr attr = abi_tracker();
 	struct track t;
 	const struct perf_event_header *header;
 	const uint64_t *words;
 	struct trailer trailer;
 
 	attr.comm = 1;
-	t = track(&attr);
+	t = abi_track(&attr);
 	name("header");
-	header = next_is(&t, PERF_RECORD_COMM);
+	header = NEXT_IS(&t, PERF_RECORD_COMM);
 	CHECK_EQ(header->size, 8 + 8 + 8 + TRAILER_SIZE);
 	trailer = TRAILER(&attr, header);
 	CHECK_EQ(trailer.size, TRAILER_SIZE);
@@ -114,7 +67,7 @@ static const struct identity {
 
 ABI_TABLE(identities)
 {
-	struct perf_event_attr attr = tracker();
+	struct perf_event_attr attr = abi_tracker();
 
 	attr.comm = 1;
 	attr.sample_type = row->sample_type;
@@ -123,9 +76,9 @@ ABI_TABLE(identities)
 		const struct perf_event_header *header;
 
 		attr.sample_id_all = all;
-		t = track(&attr);
+		t = abi_track(&attr);
 		name("identity");
-		header = next_is(&t, PERF_RECORD_COMM);
+		header = NEXT_IS(&t, PERF_RECORD_COMM);
 		CHECK_EQ(header->size, 8 + 8 + 16 + (all ? row->size : 0));
 		CHECK_OK(close(t.fd));
 		abi_unmap(&t.ring);
@@ -149,26 +102,26 @@ ABI_CASE(
 	"attr.comm record.comm record.misc.comm_exec record.misc.cpumode_unknown attr.comm_exec record.misc.bit13-alias",
 	"prctl and the comm file, without the exec bit; cut to 15 characters")
 {
-	struct perf_event_attr attr = tracker();
+	struct perf_event_attr attr = abi_tracker();
 	const struct perf_event_header *header;
 	struct track t;
 	int fd;
 
 	attr.comm = 1;
-	t = track(&attr);
+	t = abi_track(&attr);
 	name("by prctl");
-	header = next_is(&t, PERF_RECORD_COMM);
+	header = NEXT_IS(&t, PERF_RECORD_COMM);
 	CHECK_EQ(abi_halves(header)[0], getpid());
 	CHECK_EQ(abi_halves(header)[1], getpid());
 	CHECK_EQ(strcmp(comm_of(header), "by prctl"), 0);
 	CHECK_EQ(header->misc, PERF_RECORD_MISC_CPUMODE_UNKNOWN);
 	fd = (int)CHECK_OK(open("/proc/self/comm", O_WRONLY));
 	CHECK_OK(write(fd, "by file", 7));
-	header = next_is(&t, PERF_RECORD_COMM);
+	header = NEXT_IS(&t, PERF_RECORD_COMM);
 	CHECK_EQ(strcmp(comm_of(header), "by file"), 0);
 	CHECK_EQ(header->misc & PERF_RECORD_MISC_COMM_EXEC, 0);
 	name("longer than a name may be");
-	header = next_is(&t, PERF_RECORD_COMM);
+	header = NEXT_IS(&t, PERF_RECORD_COMM);
 	CHECK_EQ(strcmp(comm_of(header), "longer than a n"), 0);
 	CHECK_EQ(header->size, 8 + 8 + 16 + TRAILER_SIZE);
 	STOP(t.fd);
@@ -179,7 +132,7 @@ ABI_CASE(
 ABI_CASE("attr.comm record.misc.comm_exec attr.comm_exec record.misc.bit13-alias",
 	 "execve sets the exec bit")
 {
-	struct perf_event_attr attr = tracker();
+	struct perf_event_attr attr = abi_tracker();
 	const struct perf_event_header *header;
 	struct gate gate = abi_gate();
 	pid_t pid = SPAWN(exec_nothing, &gate);
@@ -196,256 +149,6 @@ ABI_CASE("attr.comm record.misc.comm_exec attr.comm_exec record.misc.bit13-alias
 	CHECK_EQ(header->misc & PERF_RECORD_MISC_COMM_EXEC, PERF_RECORD_MISC_COMM_EXEC);
 	CHECK_EQ(abi_halves(header)[0], pid);
 	CHECK(comm_of(header)[0] != '\0');
-}
-
-/* ---- mappings ---- */
-
-struct mapping {
-	uint32_t pid, tid;
-	uint64_t addr, len, pgoff;
-	char file[];
-};
-
-static const struct mapping *mapping_of(const struct perf_event_header *header)
-{
-	return (const void *)(header + 1);
-}
-
-static char *own_path(void)
-{
-	char *path = realpath("/proc/self/exe", NULL);
-
-	CHECK(path);
-	return path;
-}
-
-static void *map_own(int prot, int flags)
-{
-	int fd = (int)CHECK_OK(open("/proc/self/exe", O_RDONLY));
-	void *map = mmap(NULL, 8192, prot, flags, fd, 4096);
-
-	CHECK(map != MAP_FAILED);
-	CHECK_OK(close(fd));
-	return map;
-}
-
-ABI_CASE("attr.mmap record.mmap record.mmap.fields record.misc.user",
-	 "an executable mapping: place, length, offset in bytes, file")
-{
-	struct perf_event_attr attr = tracker();
-	const struct perf_event_header *header;
-	const struct mapping *mapping;
-	char *path = own_path();
-	struct track t;
-	void *map;
-
-	attr.mmap = 1;
-	t = track(&attr);
-	map_own(PROT_READ, MAP_PRIVATE); /* not executable: nothing */
-	map = map_own(PROT_READ | PROT_EXEC, MAP_PRIVATE);
-	header = next_is(&t, PERF_RECORD_MMAP);
-	CHECK_EQ(header->misc, PERF_RECORD_MISC_USER);
-	CHECK_EQ(header->size, 8 + 32 + (strlen(path) + 8) / 8 * 8 + TRAILER_SIZE);
-	mapping = mapping_of(header);
-	CHECK_EQ(mapping->pid, getpid());
-	CHECK_EQ(mapping->tid, getpid());
-	CHECK_EQ(mapping->addr, (uintptr_t)map);
-	CHECK_EQ(mapping->len, 8192);
-	CHECK_EQ(mapping->pgoff, 4096);
-	CHECK_EQ(strcmp(mapping->file, path), 0);
-	CHECK_EQ(TRAILER(&attr, header).id, ID(t.fd));
-	CHECK_OK(munmap(map, 8192));
-	CHECK(NEXT(&t.ring) == NULL);
-}
-
-ABI_CASE("record.mmap.fields record.mmap record.legacy-munmap attr.legacy-fields",
-	 "anonymous ones are //anon; mprotect to executable tells too; munmap is silent")
-{
-	struct perf_event_attr attr = tracker();
-	const struct mapping *mapping;
-	struct track t;
-	void *map;
-
-	attr.mmap = 1;
-	t = track(&attr);
-	map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	CHECK(map != MAP_FAILED);
-	CHECK_OK(mprotect(map, 4096, PROT_READ | PROT_EXEC));
-	mapping = mapping_of(next_is(&t, PERF_RECORD_MMAP));
-	CHECK_EQ(mapping->addr, (uintptr_t)map);
-	CHECK_EQ(mapping->len, 4096);
-	CHECK_EQ(strcmp(mapping->file, "//anon"), 0);
-	CHECK_OK(munmap(map, 4096));
-	CHECK(NEXT(&t.ring) == NULL);
-}
-
-ABI_CASE("attr.mmap_data record.misc.mmap_data record.misc.bit13-alias",
-	 "alone it tells the other mappings, marked as data")
-{
-	struct perf_event_attr attr = tracker();
-	const struct perf_event_header *header;
-	struct track t;
-	void *map;
-
-	attr.mmap_data = 1;
-	t = track(&attr);
-	map_own(PROT_READ | PROT_EXEC, MAP_PRIVATE);
-	map = map_own(PROT_READ, MAP_PRIVATE);
-	header = next_is(&t, PERF_RECORD_MMAP);
-	CHECK_EQ(mapping_of(header)->addr, (uintptr_t)map);
-	CHECK_EQ(header->misc, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_DATA);
-	CHECK(NEXT(&t.ring) == NULL);
-	attr.mmap = 1; /* together: both, each marked as it is */
-	t = track(&attr);
-	map = map_own(PROT_READ | PROT_EXEC, MAP_PRIVATE);
-	header = next_is(&t, PERF_RECORD_MMAP);
-	CHECK_EQ(mapping_of(header)->addr, (uintptr_t)map);
-	CHECK_EQ(header->misc & PERF_RECORD_MISC_MMAP_DATA, 0);
-}
-
-static const uint32_t *mmap2_halves(const struct perf_event_header *header)
-{
-	return (const uint32_t *)(const void *)((const char *)(header + 1) + 32);
-}
-
-static const char *mmap2_file(const struct perf_event_header *header)
-{
-	return (const char *)header + 72;
-}
-
-static const struct protection {
-	struct abi_row about;
-	int prot, flags;
-	uint32_t told_prot, told_flags;
-} protections[] = {
-	{{"record.mmap2.prot_flags", "read and execute, private"},
-	 PROT_READ | PROT_EXEC,
-	 MAP_PRIVATE,
-	 5,
-	 2},
-	{{"record.mmap2.prot_flags", "execute, shared"}, PROT_READ | PROT_EXEC, MAP_SHARED, 5, 1},
-	{{"record.mmap2.prot_flags", "all three, private"},
-	 PROT_READ | PROT_WRITE | PROT_EXEC,
-	 MAP_PRIVATE,
-	 7,
-	 2},
-};
-
-ABI_TABLE(protections)
-{
-	struct perf_event_attr attr = tracker();
-	const struct perf_event_header *header;
-	struct track t;
-
-	attr.mmap = 1;
-	attr.mmap2 = 1;
-	t = track(&attr);
-	map_own(row->prot, row->flags);
-	header = next_is(&t, PERF_RECORD_MMAP2);
-	CHECK_EQ(mmap2_halves(header)[6], row->told_prot);
-	CHECK_EQ(mmap2_halves(header)[7], row->told_flags);
-}
-
-ABI_CASE("attr.mmap2 record.mmap2 record.mmap2.inode", "the extended form: device and inode")
-{
-	struct perf_event_attr attr = tracker();
-	const struct perf_event_header *header;
-	const uint32_t *halves;
-	char *path = own_path();
-	struct track t;
-	struct stat file;
-	uint64_t inode;
-	void *map;
-
-	CHECK_OK(stat(path, &file));
-	attr.mmap = 1; /* alone, mmap2 tells something only while anybody asks for mmap */
-	attr.mmap2 = 1;
-	t = track(&attr);
-	map = map_own(PROT_READ | PROT_EXEC, MAP_PRIVATE);
-	header = next_is(&t, PERF_RECORD_MMAP2);
-	CHECK_EQ(header->size, 72 + (strlen(path) + 8) / 8 * 8 + TRAILER_SIZE);
-	CHECK_EQ(header->misc, PERF_RECORD_MISC_USER);
-	CHECK_EQ(mapping_of(header)->addr, (uintptr_t)map);
-	CHECK_EQ(mapping_of(header)->len, 8192);
-	CHECK_EQ(mapping_of(header)->pgoff, 4096);
-	halves = mmap2_halves(header);
-	memcpy(&inode, halves + 2, sizeof(inode));
-	/* a filesystem over several devices tells another number through stat */
-	if (halves[0] == major(file.st_dev) && halves[1] == minor(file.st_dev))
-		CHECK_EQ(inode, file.st_ino);
-	CHECK(inode != 0);
-	CHECK_EQ(strcmp(mmap2_file(header), path), 0);
-
-	map = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	header = next_is(&t, PERF_RECORD_MMAP2);
-	CHECK_EQ(mapping_of(header)->addr, (uintptr_t)map);
-	for (int i = 0; i < 6; i++)
-		CHECK_EQ(mmap2_halves(header)[i], 0);
-	CHECK_EQ(strcmp(mmap2_file(header), "//anon"), 0);
-}
-
-struct build_id {
-	unsigned char bytes[20];
-	unsigned int size;
-};
-
-/* The build id of the main program, from its notes in memory. */
-static int find_build_id(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	struct build_id *out = arg;
-
-	(void)size;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		const char *at = (const char *)info->dlpi_addr + segment->p_vaddr;
-		const char *end = at + segment->p_memsz;
-
-		while (segment->p_type == PT_NOTE && at + sizeof(ElfW(Nhdr)) <= end) {
-			const ElfW(Nhdr) *note = (const void *)at;
-			const char *owner = at + sizeof(*note);
-
-			if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-			    memcmp(owner, "GNU", 4) == 0 && note->n_descsz <= 20) {
-				out->size = note->n_descsz;
-				memcpy(out->bytes, owner + 4, note->n_descsz);
-			}
-			at = owner + (note->n_namesz + 3) / 4 * 4 + (note->n_descsz + 3) / 4 * 4;
-		}
-	}
-	return 1; /* the first object is the program itself */
-}
-
-ABI_CASE("attr.build_id record.mmap2.build_id record.misc.mmap_build_id",
-	 "the file's build id, marked; anonymous mappings keep the inode form")
-{
-	struct perf_event_attr attr = tracker();
-	const struct perf_event_header *header;
-	const unsigned char *bytes;
-	struct build_id own = {0};
-	struct track t;
-
-	dl_iterate_phdr(find_build_id, &own);
-	if (!own.size)
-		CANNOT("this program was linked without a build id");
-	attr.mmap = 1;
-	attr.mmap2 = 1;
-	attr.build_id = 1;
-	t = track(&attr);
-	map_own(PROT_READ | PROT_EXEC, MAP_PRIVATE);
-	header = next_is(&t, PERF_RECORD_MMAP2);
-	if (!(header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
-		FAIL("the record of a file with a build id is not marked");
-	bytes = (const unsigned char *)mmap2_halves(header);
-	CHECK_EQ(bytes[0], own.size);
-	CHECK_EQ(bytes[1] | bytes[2] | bytes[3], 0);
-	CHECK_EQ(memcmp(bytes + 4, own.bytes, own.size), 0);
-	for (unsigned int i = own.size; i < 20; i++)
-		CHECK_EQ(bytes[4 + i], 0);
-
-	CHECK(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
-	      MAP_FAILED);
-	header = next_is(&t, PERF_RECORD_MMAP2);
-	CHECK_EQ(header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID, 0);
 }
 
 /* ---- tasks ---- */
@@ -476,7 +179,7 @@ static void check_task(const struct perf_event_header *header, pid_t pid, pid_t 
 
 static struct track track_tasks(bool inherit_stat)
 {
-	struct perf_event_attr attr = tracker();
+	struct perf_event_attr attr = abi_tracker();
 	int cpu = abi_first_cpu();
 
 	abi_pin(0, cpu);
@@ -486,7 +189,7 @@ static struct track track_tasks(bool inherit_stat)
 	attr.read_format = PERF_FORMAT_ID;
 	if (inherit_stat)
 		attr.config = PERF_COUNT_SW_PAGE_FAULTS;
-	return track_on(&attr, cpu);
+	return abi_track_on(&attr, cpu);
 }
 
 ABI_CASE("attr.task record.fork record.exit record.misc.cpumode_unknown",
@@ -565,14 +268,14 @@ ABI_CASE(
 	"attr.context_switch record.switch record.misc.switch_out record.misc.switch_out_preempt record.misc.bit13-alias",
 	"out and in alternate; a sleep is no preemption")
 {
-	struct perf_event_attr attr = tracker();
+	struct perf_event_attr attr = abi_tracker();
 	const struct perf_event_header *header;
 	unsigned int outs = 0, voluntary = 0;
 	bool out = false;
 	struct track t;
 
 	attr.context_switch = 1;
-	t = track(&attr);
+	t = abi_track(&attr);
 	for (int i = 0; i < 5; i++)
 		sleep_moment();
 	STOP(t.fd);
@@ -602,7 +305,7 @@ static void spin_until_killed(void *arg)
 
 ABI_CASE("record.misc.switch_out_preempt", "two busy tasks on one processor preempt each other")
 {
-	struct perf_event_attr attr = tracker();
+	struct perf_event_attr attr = abi_tracker();
 	const struct perf_event_header *header;
 	int cpu = abi_first_cpu();
 	struct track t;
@@ -610,7 +313,7 @@ ABI_CASE("record.misc.switch_out_preempt", "two busy tasks on one processor pree
 	SPAWN(spin_until_killed, &cpu);
 	abi_pin(0, cpu);
 	attr.context_switch = 1;
-	t = track(&attr);
+	t = abi_track(&attr);
 	for (int i = 0; i < 500; i++) {
 		work_spin(10000000);
 		while ((header = NEXT_OF(&t.ring, PERF_RECORD_SWITCH)))
@@ -625,7 +328,7 @@ ABI_CASE("record.misc.switch_out_preempt", "two busy tasks on one processor pree
 ABI_CASE("record.switch_cpu_wide attr.context_switch",
 	 "on a processor the record names the other task")
 {
-	struct perf_event_attr attr = tracker();
+	struct perf_event_attr attr = abi_tracker();
 	int cpu = abi_first_cpu(), fd;
 	const struct perf_event_header *header;
 	bool left = false, came = false;
@@ -665,17 +368,17 @@ static const char *const namespace_files[] = {
 ABI_CASE("attr.namespaces record.namespaces record.namespaces.index",
 	 "seven pairs of device and inode, as /proc/self/ns has them")
 {
-	struct perf_event_attr attr = tracker();
+	struct perf_event_attr attr = abi_tracker();
 	const struct perf_event_header *header;
 	const uint64_t *words;
 	struct track t;
 
 	abi_need_root();
 	attr.namespaces = 1;
-	t = track(&attr);
+	t = abi_track(&attr);
 	if (unshare(CLONE_NEWUTS))
 		CANNOT("no UTS namespaces");
-	header = next_is(&t, PERF_RECORD_NAMESPACES);
+	header = NEXT_IS(&t, PERF_RECORD_NAMESPACES);
 	CHECK_EQ(header->size, 136 + TRAILER_SIZE);
 	CHECK_EQ(abi_halves(header)[0], getpid());
 	CHECK_EQ(abi_halves(header)[1], getpid());
@@ -694,7 +397,7 @@ ABI_CASE("attr.namespaces record.namespaces record.namespaces.index",
 
 ABI_CASE("record.namespaces", "a fork tells them too")
 {
-	struct perf_event_attr attr = tracker();
+	struct perf_event_attr attr = abi_tracker();
 	int cpu = abi_first_cpu();
 	struct track t;
 	pid_t pid;
@@ -703,7 +406,7 @@ ABI_CASE("record.namespaces", "a fork tells them too")
 	abi_pin(0, cpu);
 	attr.namespaces = 1;
 	attr.inherit = 1;
-	t = track_on(&attr, cpu);
+	t = abi_track_on(&attr, cpu);
 	pid = SPAWN(do_nothing, NULL);
 	JOIN(pid);
 	CHECK_EQ(abi_halves(EXPECT(&t.ring, PERF_RECORD_NAMESPACES))[0], pid);
@@ -715,7 +418,7 @@ ABI_CASE(
 	"record.misc.cpumode record.misc.ext_reserved record.misc.proc_map_parse_timeout record.header",
 	"one mode at a time, no bit that nobody may set, known types only")
 {
-	struct perf_event_attr attr = tracker();
+	struct perf_event_attr attr = abi_tracker();
 	const struct perf_event_header *header;
 	unsigned int seen = 0;
 	struct track t;
@@ -724,10 +427,11 @@ ABI_CASE(
 	abi_pin(0, abi_first_cpu());
 	attr.mmap = attr.mmap_data = attr.mmap2 = attr.comm = attr.task = 1;
 	attr.context_switch = attr.inherit = 1;
-	t = track_on(&attr, abi_first_cpu());
+	t = abi_track_on(&attr, abi_first_cpu());
 	pid = SPAWN(do_nothing, NULL);
-	map_own(PROT_READ, MAP_PRIVATE);
-	map_own(PROT_READ | PROT_EXEC, MAP_PRIVATE);
+	for (int i = 0; i < 2; i++)
+		CHECK(mmap(NULL, 4096, PROT_READ | (i ? PROT_EXEC : 0), MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0) != MAP_FAILED);
 	name("everything");
 	sleep_moment();
 	JOIN(pid);
@@ -752,7 +456,7 @@ static const char *const rare_tracepoints[] = {
 
 ABI_CASE("attr.text_poke record.text_poke", "the bytes of kernel code before and after a change")
 {
-	struct perf_event_attr attr = tracker(), point = abi_attr(PERF_TYPE_TRACEPOINT, 0);
+	struct perf_event_attr attr = abi_tracker(), point = abi_attr(PERF_TYPE_TRACEPOINT, 0);
 	const struct perf_event_header *header = NULL;
 	const uint16_t *lengths;
 	struct track t;
@@ -760,7 +464,7 @@ ABI_CASE("attr.text_poke record.text_poke", "the bytes of kernel code before and
 	abi_need_root();
 	attr.text_poke = 1;
 	attr.exclude_kernel = 0;
-	t = track(&attr);
+	t = abi_track(&attr);
 	for (size_t i = 0; i < sizeof(rare_tracepoints) / sizeof(rare_tracepoints[0]) && !header;
 	     i++) {
 		point.config = abi_tracepoint(rare_tracepoints[i]);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* /proc/sys/kernel/perf_event_* and /sys/bus/event_source/devices. */
 #include <dirent.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Trace points: ids, counts, raw data, filters. task:task_rename fires when a task takes a name. */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
