@@ -45,6 +45,7 @@ struct query {
 	unsigned int kinds;
 	char **patterns;
 	size_t nr_patterns;
+	bool tracepoints; /* this machine has some that we may see */
 	struct list *list;
 };
 
@@ -150,8 +151,11 @@ static int add_entry(const struct tally_event_info *info, void *ctx)
 	if (!entry.name || !entry.alias || !entry.pmu || !entry.encoding || !entry.unit ||
 	    !entry.desc)
 		goto no_memory;
-	if (entry.kind == TALLY_EVENT_TRACEPOINT && !describe_tracepoint(&entry))
-		goto no_memory;
+	if (entry.kind == TALLY_EVENT_TRACEPOINT) {
+		query->tracepoints = true;
+		if (!describe_tracepoint(&entry))
+			goto no_memory;
+	}
 	if (!is_wanted(query, &entry)) {
 		free_entry(&entry);
 		return 0;
@@ -170,6 +174,26 @@ no_memory:
 	return ENOMEM;
 }
 
+static int ignore_field(const struct tally_tracepoint_field *field, void *ctx)
+{
+	(void)field;
+	(void)ctx;
+	return 1;
+}
+
+/* Says why there are no tracepoints, when they are kept from us; false when they are not. */
+static bool explain_tracepoints(const struct query *query)
+{
+	struct tally_error err;
+
+	if (query->tracepoints || !(query->kinds & 1u << TALLY_EVENT_TRACEPOINT) ||
+	    tally_tracepoint_fields("sched:sched_switch", ignore_field, NULL, &err) >= 0 ||
+	    (err.code != -EACCES && err.code != -ENOTSUP))
+		return false;
+	tool_error(&err);
+	return true;
+}
+
 /* Nothing is called so: the parser's suggestions are the best remedy there is. */
 static int nothing_found(const struct query *query)
 {
@@ -178,6 +202,8 @@ static int nothing_found(const struct query *query)
 
 	if (!query->nr_patterns) {
 		tally_events_free(events);
+		if (explain_tracepoints(query))
+			return TOOL_FAILED;
 		return tool_fail("this machine has no such events: 'tally doctor' says why");
 	}
 	if (events && strpbrk(query->patterns[0], "*?[,{}/ ") == NULL)
@@ -204,6 +230,10 @@ static int list_events(struct query *query, bool json)
 		status = nothing_found(query);
 	else
 		list_text(query->list);
+	if (status == TOOL_OK && query->list->nr && !query->nr_patterns) {
+		fflush(stdout);
+		explain_tracepoints(query);
+	}
 	for (size_t i = 0; i < query->list->nr; i++)
 		free_entry(&query->list->entries[i]);
 	free(query->list->entries);

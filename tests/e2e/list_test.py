@@ -206,6 +206,10 @@ def case_another_user_is_told_what_to_type():
         done = run(*nobody, '--attr', 'sched:sched_switch')
         equal(done.returncode, 1)
         contains(done.stderr, 'sudo mount -o remount,mode=750,gid=$(id -g) /sys/kernel/tracing')
+        for args in ('tracepoint',), ():
+            done = run(*nobody, *args)
+            equal(done.returncode, 0 if not args else 1)
+            contains(done.stderr, 'remount')
         software = json.loads(run(*nobody, '--json', 'sw').stdout)
         check(all(event['available'] for event in software), software)
 
