@@ -73,6 +73,17 @@ static void back_up(const char *path, bool undo)
 	}
 }
 
+/* Snapshots are written later: whether they can be had better be known before. */
+static bool may_create(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX] = ".";
+
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash + 1 - path), path);
+	return access(folder, W_OK | X_OK) == 0;
+}
+
 /* ---- what is said ---- */
 
 /* "12,345" */
@@ -238,6 +249,8 @@ static int open_output(struct recording *r)
 	struct tally_error err;
 
 	if (r->options.overwrite) {
+		if (!may_create(r->options.output))
+			return tool_fail("no file can be made at %s: %m", r->options.output);
 		r->snapshots = record_snapshots_new();
 		return r->snapshots ? 0 : tool_fail("out of memory");
 	}
@@ -272,13 +285,13 @@ static void synthesize(struct recording *r)
 /* ---- running ---- */
 
 struct run {
-	int signals; /* signalfd */
-	uint64_t
-		sampling_at; /* with --delay: when to start, in milliseconds of the clock; else 0 */
-	int interrupted;     /* the signal that asked for the end */
+	int signals;	      /* signalfd */
+	uint64_t sampling_at; /* with --delay: when to start, as now_ms() has it; else 0 */
+	int interrupted;      /* the signal that asked for the end */
 	bool done;
 	bool targets_ended;
-	int status; /* wait(2) status of the command, once done */
+	bool command_ended;
+	int status; /* wait(2) status of the command, once it has ended */
 };
 
 static uint64_t now_ms(void)
@@ -334,7 +347,7 @@ static void take_signals(struct recording *r, struct run *run)
 		case SIGCHLD:
 			if (r->workload &&
 			    tally_workload_wait(r->workload, false, &run->status, NULL) == 1)
-				run->done = true;
+				run->done = run->command_ended = true;
 			break;
 		case SIGUSR2:
 			if (r->snapshots)
@@ -409,6 +422,7 @@ static int finish(struct recording *r)
 
 	stop_sampling(r);
 	if (r->snapshots) {
+		back_up(r->options.output, false);
 		if (record_snapshot(r, r->options.output, &err) < 0)
 			return tool_error(&err);
 		summarize(r, r->options.output, file_size(r->options.output, 0));
@@ -440,10 +454,12 @@ static int start_workload(struct recording *r)
 	return ret == -ENOENT ? TOOL_NOENT : TOOL_NOEXEC;
 }
 
-/* 128 + N for a command that a signal has ended, as shells have it. */
-static int exit_status(int status)
+/* The command's; 128 + N where a signal has ended it, or the waiting for it, as shells have it. */
+static int exit_status(const struct run *run)
 {
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	if (!run->command_ended)
+		return 128 + run->interrupted;
+	return WIFSIGNALED(run->status) ? 128 + WTERMSIG(run->status) : WEXITSTATUS(run->status);
 }
 
 static int block_signals(void)
@@ -491,7 +507,7 @@ static int record(struct recording *r)
 	}
 	close(run.signals);
 	if (ret == 0 && r->workload)
-		ret = exit_status(run.status);
+		ret = exit_status(&run);
 	return ret;
 }
 

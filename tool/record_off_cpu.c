@@ -15,10 +15,10 @@
  * wanted to run: that is no waiting, and its sample is dropped. So are those of the idle task, and
  * the last one of a thread that has exited.
  */
+#include "tool/record.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "tool/record.h"
 
 struct waiting {
 	uint32_t tid; /* 0: free */

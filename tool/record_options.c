@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The options of `tally record`. */
+#include "tool/record.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdint.h>
@@ -8,8 +10,6 @@
 #include <strings.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "tool/record.h"
 
 enum {
 	KEY_CALL_GRAPH = 256,

@@ -5,11 +5,11 @@
  * be the one that the newest sample needs. When they have grown to KEEP_BYTES, they are replaced by
  * what /proc says then: that forgets only what has ended before.
  */
+#include "tool/record.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "tool/record.h"
 
 #define KEEP_BYTES ((size_t)64 * 1024 * 1024)
 

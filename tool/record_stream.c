@@ -4,11 +4,11 @@
  * into one write, and only the headers are looked at, for the sizes (which nobody else has checked)
  * and the counts. With --off-cpu alone, records are decoded and put in order.
  */
+#include "tool/record.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "tool/record.h"
 
 #define RINGS_PER_WRITE 128
 #define BATCH_BYTES	(128 * 1024)

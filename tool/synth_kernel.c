@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Where the kernel's text and its modules are. */
+#include "tool/synth.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -10,8 +12,6 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-
-#include "tool/synth.h"
 
 #define KERNEL_PID UINT32_MAX /* as the kernel's own records of its text have it */
 

@@ -469,6 +469,7 @@ def case_signals_are_passed_to_the_command():
             check(child.poll() is None, 'ended by the first')
             child.send_signal(signal.SIGINT)
             said = child.communicate(timeout=30)[1]
+            equal(child.returncode, 128 + signal.SIGINT, said)
         equal(len(dump('data')[0]), summary(said)[0])
 
 
@@ -584,6 +585,9 @@ def case_command_line_mistakes():
         equal(done.returncode, 1)
         contains(done.stderr, '4194304')
         done = tally('record', '-e', 'cpu-clock', '-o', '/nowhere/data', '--', 'true')
+        equal(done.returncode, 1)
+        contains(done.stderr, '/nowhere/data')
+        done = tally('record', '-e', 'cpu-clock', '--overwrite', '-o', '/nowhere/data', '--', 'true')
         equal(done.returncode, 1)
         contains(done.stderr, '/nowhere/data')
         equal(os.listdir('.'), [])
