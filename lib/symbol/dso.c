@@ -152,6 +152,8 @@ struct tally_dso *tly_dso_get(struct tally_symbols *symbols, const char *name,
 		/* Memory of one name is other memory in each process. */
 		if (dso->name != name || (kind == TLY_DSO_JIT && dso->pid != pid))
 			continue;
+		if (!dso->pid)
+			dso->pid = pid;
 		if (!build_id || !build_id->size || tly_build_id_equal(&dso->build_id, build_id))
 			return dso;
 		if (!dso->build_id_expected && !dso->loaded) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/symbol/dso.h"
@@ -177,20 +178,31 @@ static char *print_path(const char *format, ...)
 	return text;
 }
 
-/* Places where only a file with the right build-id is believed. */
-static bool try_by_build_id(struct tally_dso *dso, int recorded_len)
+/* Places where files go by their build-id. */
+static bool try_by_build_id(struct tally_dso *dso)
 {
 	char id[TLY_BUILD_ID_TEXT];
 	const char *home = getenv("HOME");
 
 	tly_build_id_format(&dso->build_id, id);
-	/* The mount namespace of the process, and the store of what was recorded with perf. */
-	if (try_path(dso, print_path("/proc/%u/root%.*s", dso->pid, recorded_len, dso->name)))
-		return true;
+	/* perf keeps what it recorded in a store. */
 	if (home && try_path(dso, print_path("%s/.debug/.build-id/%.2s/%s/elf", home, id, id + 2)))
 		return true;
 	return try_path(
 		dso, print_path("%s/.build-id/%.2s/%s", dso->owner->options.debug_dir, id, id + 2));
+}
+
+/* The path as the process sees it, when that runs still and sees other files, in a container. */
+static bool try_namespace(struct tally_dso *dso, int path_len)
+{
+	char link[64];
+	struct stat ours, theirs;
+
+	snprintf(link, sizeof(link), "/proc/%u/ns/mnt", dso->pid);
+	if (!dso->pid || stat("/proc/self/ns/mnt", &ours) || stat(link, &theirs) ||
+	    ours.st_ino == theirs.st_ino)
+		return false;
+	return try_path(dso, print_path("/proc/%u/root%.*s", dso->pid, path_len, dso->name));
 }
 
 /* A program without a path that is running still: deleted, or never in a file but a memfd. */
@@ -227,6 +239,8 @@ void tly_dso_load_file(struct tally_dso *dso)
 	}
 	/* What has taken the place of a deleted file is another, unless the build-id says not. */
 	if (!gone || dso->build_id_expected) {
+		if (!symfs && try_namespace(dso, len))
+			return;
 		path = print_path("%s%.*s", symfs ? symfs : "", (int)len, dso->name);
 		ret = path ? tly_dso_load_elf(dso, path) : -ENOMEM;
 		free(path);
@@ -240,7 +254,7 @@ void tly_dso_load_file(struct tally_dso *dso)
 		tly_dso_problem(dso, "the file was deleted while the program ran");
 	}
 	problem = dso->problem;
-	if (!try_running(dso) && !(dso->build_id_expected && try_by_build_id(dso, len)))
+	if (!try_running(dso) && !(dso->build_id_expected && try_by_build_id(dso)))
 		dso->problem = problem;
 }
 

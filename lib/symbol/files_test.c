@@ -2,6 +2,7 @@
 /* Where the symbols of a stripped, moved or replaced file are found; files are made with gcc. */
 #include <errno.h>
 #include <ftw.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -304,6 +306,55 @@ static void test_deleted_file_that_runs(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 }
 
+/* A process that sees another file by the recorded name, as in a container. */
+static void test_mount_namespace(void **state)
+{
+	struct tally_record record = {
+		.type = PERF_RECORD_MMAP,
+		.misc = PERF_RECORD_MISC_USER,
+		.mmap = {.start = 0x10000, .len = 0x100000},
+	};
+	struct tally_location location;
+	char name[512], byte = 0;
+	int ready[2], done[2], status;
+	pid_t child;
+
+	(void)state;
+	need_tools();
+	assert_true(run("mkdir -p map && cp /bin/true map/program"));
+	snprintf(name, sizeof(name), "%s", in_dir("map/program"));
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(done), 0);
+	child = fork();
+	if (!child) {
+		if (!unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+		    !mount("none", in_dir("map"), "tmpfs", 0, NULL) &&
+		    run("cp program map/program"))
+			byte = 1;
+		if (write(ready[1], &byte, 1) != 1 || read(done[0], &byte, 1) != 1)
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	if (byte) {
+		open_machine(NULL);
+		record.mmap.pid = child;
+		record.mmap.filename = name;
+		assert_int_equal(tally_machine_feed(machine, &record, 0), 0);
+		tally_machine_resolve(machine, child, 0, PERF_RECORD_MISC_USER,
+				      0x10000 + hidden_offset, &location);
+		assert_non_null(location.symbol);
+		assert_string_equal(location.symbol->name, "hidden");
+		assert_string_equal(tally_dso_name(location.dso), name);
+	}
+	assert_int_equal(write(done[1], "", 1), 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (!byte) {
+		print_message("# SKIP this user cannot make a mount namespace\n");
+		skip();
+	}
+}
+
 static void test_symfs(void **state)
 {
 	struct tally_symbols_options options = {0};
@@ -421,15 +472,11 @@ static void test_vmlinux(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_stripped),
-		TEST(test_debug_directory),
-		TEST(test_mini_debug_info),
-		TEST(test_file_was_replaced),
-		TEST(test_deleted_file),
-		TEST(test_deleted_file_that_runs),
-		TEST(test_symfs),
-		TEST(test_debuginfod),
-		TEST(test_two_libraries_at_one_address),
+		TEST(test_stripped),	    TEST(test_debug_directory),
+		TEST(test_mini_debug_info), TEST(test_file_was_replaced),
+		TEST(test_deleted_file),    TEST(test_deleted_file_that_runs),
+		TEST(test_mount_namespace), TEST(test_symfs),
+		TEST(test_debuginfod),	    TEST(test_two_libraries_at_one_address),
 		TEST(test_vmlinux),
 	};
 

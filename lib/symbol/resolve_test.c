@@ -2,6 +2,7 @@
 /* This process, its libraries and its children, against what the dynamic linker and nm say. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -287,6 +289,65 @@ static void test_jit_map_is_a_fifo(void **state)
 	unlink("/tmp/perf-4200002.map");
 }
 
+/* A process in a container: pid 1 there, with its own /tmp. Writes its pid as seen from here. */
+static void contain(int ready, int done)
+{
+	pid_t inner = 0;
+	FILE *map;
+	char byte;
+
+	if (!unshare(CLONE_NEWNS | CLONE_NEWPID) &&
+	    !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	    !mount("none", "/tmp", "tmpfs", 0, NULL)) {
+		map = fopen("/tmp/perf-1.map", "w");
+		fprintf(map, "10000 100 Contained\n");
+		fclose(map);
+		inner = fork();
+		if (!inner) {
+			if (read(done, &byte, 1) < 0)
+				_exit(1);
+			_exit(0);
+		}
+	}
+	if (write(ready, &inner, sizeof(inner)) != sizeof(inner))
+		_exit(1);
+	if (inner > 0)
+		waitpid(inner, NULL, 0);
+	_exit(0);
+}
+
+static void test_jit_map_in_a_container(void **state)
+{
+	struct tally_record record = {
+		.type = PERF_RECORD_MMAP,
+		.misc = PERF_RECORD_MISC_USER,
+		.mmap = {.start = 0x10000, .len = 0x1000, .filename = "//anon"}};
+	struct tally_location location;
+	int ready[2], done[2], status;
+	pid_t child, inner;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(done), 0);
+	child = fork();
+	if (!child)
+		contain(ready[1], done[0]);
+	assert_int_equal(read(ready[0], &inner, sizeof(inner)), sizeof(inner));
+	if (inner > 0) {
+		record.mmap.pid = inner;
+		assert_int_equal(tally_machine_feed(machine, &record, 0), 0);
+		location = resolve(inner, (void *)0x10010);
+		assert_non_null(location.symbol);
+		assert_string_equal(location.symbol->name, "Contained");
+	}
+	assert_int_equal(write(done[1], "", 1), 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (inner <= 0) {
+		print_message("# SKIP this user cannot make a container\n");
+		skip();
+	}
+}
+
 static void test_executed_child(void **state)
 {
 	struct tally_location location;
@@ -384,6 +445,7 @@ int main(void)
 		TEST(test_jit_map),
 		TEST(test_jit_without_map),
 		TEST(test_jit_map_is_a_fifo),
+		TEST(test_jit_map_in_a_container),
 		TEST(test_executed_child),
 		TEST(test_no_such_process),
 		TEST(test_not_an_elf_file),
