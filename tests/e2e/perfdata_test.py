@@ -77,7 +77,8 @@ def recording(name):
     else:
         done = run(*command, '--', *WORK)
     if done.returncode:
-        shutil.rmtree(path, True)
+        if os.path.exists(path):
+            os.unlink(path)
         reason = done.stderr.strip().splitlines()
         skip('perf cannot record this here: ' + (reason[0] if reason else 'no reason given'))
     return path
