@@ -10,11 +10,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "tool/reasons.h"
 #include "tool/terminal.h"
 
-#define COLUMNS	    80
-#define LABEL	    22
-#define MAX_REASONS 32
+#define COLUMNS 80
+#define LABEL	22
 
 struct style {
 	FILE *out;
@@ -114,26 +114,8 @@ static void write_settings(const struct style *style, const struct doctor *docto
 	     doctor->debuginfod ? doctor->debuginfod : "off (DEBUGINFOD_URLS is not set)");
 }
 
-/* The reasons in the order in which they turn up; equal ones share a number. */
-struct reasons {
-	const struct tally_error *list[MAX_REASONS];
-	size_t nr;
-};
-
-static size_t reason_number(struct reasons *reasons, const struct tally_error *error)
-{
-	for (size_t i = 0; i < reasons->nr; i++)
-		if (!strcmp(reasons->list[i]->what, error->what) &&
-		    !strcmp(reasons->list[i]->remedy, error->remedy))
-			return i + 1;
-	if (reasons->nr == MAX_REASONS)
-		return 0;
-	reasons->list[reasons->nr++] = error;
-	return reasons->nr;
-}
-
 static void write_ability(const struct style *style, const struct tally_ability *ability,
-			  struct reasons *reasons)
+			  struct tool_reasons *reasons)
 {
 	static const struct {
 		const char *sign, *word;
@@ -151,7 +133,7 @@ static void write_ability(const struct style *style, const struct tally_ability 
 		style->plain, ability->name);
 	if (ability->verdict != TALLY_CAN)
 		fprintf(style->out, "%-35s [%zu]\n", ability->what,
-			reason_number(reasons, &ability->error));
+			tool_reason(reasons, ability->error.what, ability->error.remedy));
 	else if (*ability->detail)
 		fprintf(style->out, "%-35s %.24s\n", ability->what, ability->detail);
 	else
@@ -159,7 +141,7 @@ static void write_ability(const struct style *style, const struct tally_ability 
 }
 
 static void write_abilities(const struct style *style, const struct doctor *doctor,
-			    struct reasons *reasons)
+			    struct tool_reasons *reasons)
 {
 	static const char *const titles[TALLY_ABILITY_GROUPS] = {
 		[TALLY_ABILITY_EVENT] = "Events",
@@ -172,36 +154,6 @@ static void write_abilities(const struct style *style, const struct doctor *doct
 		for (size_t i = 0; i < doctor->nr_abilities; i++)
 			if (doctor->abilities[i].group == group)
 				write_ability(style, &doctor->abilities[i], reasons);
-	}
-}
-
-/* One way out a line, as far as it goes: a command is there to be copied. */
-static void write_remedy(const struct style *style, const char *remedy)
-{
-	static const char separator[] = ", or ";
-	char way[sizeof(((struct tally_error *)0)->remedy)];
-
-	for (bool first = true; *remedy; first = false) {
-		const char *end = strstr(remedy, separator);
-		size_t length = end ? (size_t)(end - remedy) : strlen(remedy);
-
-		snprintf(way, sizeof(way), "%s%.*s", first ? "" : "or ", (int)length, remedy);
-		fputs("    ", style->out);
-		tool_wrap(style->out, way, 4, COLUMNS);
-		remedy += length;
-		if (end)
-			remedy += strlen(separator);
-	}
-}
-
-static void write_reasons(const struct style *style, const struct reasons *reasons)
-{
-	if (reasons->nr)
-		fputc('\n', style->out);
-	for (size_t i = 0; i < reasons->nr; i++) {
-		fprintf(style->out, "%s[%zu]%s ", style->bold, i + 1, style->plain);
-		tool_wrap(style->out, reasons->list[i]->what, 4, COLUMNS);
-		write_remedy(style, reasons->list[i]->remedy);
 	}
 }
 
@@ -255,11 +207,13 @@ static void write_machine(const struct style *style, const struct doctor *doctor
 void doctor_write_text(const struct doctor *doctor, FILE *out)
 {
 	const struct style style = choose_style(out);
-	struct reasons reasons = {0};
+	struct tool_reasons reasons = {0};
 
 	write_machine(&style, doctor);
 	write_settings(&style, doctor);
 	write_abilities(&style, doctor, &reasons);
-	write_reasons(&style, &reasons);
+	if (reasons.nr)
+		fputc('\n', out);
+	tool_reasons_write(&reasons, out, 0, style.bold, style.plain);
 	write_conclusion(&style, doctor);
 }

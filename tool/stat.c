@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: MIT
+/* `tally stat`: counts events while a command runs, or of what runs already. */
+#include "tool/stat.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tool/command.h"
+#include "tool/commands.h"
+
+#define DEFAULT_EVENTS                                                                             \
+	"context-switches,cpu-migrations,page-faults,cycles,instructions,branches,branch-misses"
+
+enum {
+	KEY_FILTER = 0x100,
+	KEY_PER_CPU,
+	KEY_PER_THREAD,
+	KEY_INTERVAL_COUNT,
+	KEY_TIMEOUT,
+	KEY_APPEND,
+	KEY_NO_BIG_NUM,
+	KEY_SUMMARY,
+	KEY_ALL_USER,
+	KEY_ALL_KERNEL,
+};
+
+static const struct tool_option option_table[] = {
+	{'e', "event", TOOL_EVENT, false, "EVENTS", "what to count, separated by commas"},
+	{KEY_FILTER, "filter", TOOL_TEXT, false, "FILTER", "condition on the tracepoint before it"},
+	{'d', "detailed", TOOL_NONE, false, NULL,
+	 "add events of the caches; twice: of the TLBs; three times: prefetches"},
+	{'n', "null", TOOL_NONE, false, NULL, "count nothing, measure the time alone"},
+	{'p', "pid", TOOL_PID, false, "PIDS", "count these processes"},
+	{'t', "tid", TOOL_TID, false, "TIDS", "count these threads"},
+	{'a', "all-cpus", TOOL_NONE, false, NULL, "count everything that runs"},
+	{'C', "cpu", TOOL_CPUS, false, "CPUS", "count everything on these processors (0,2-3)"},
+	{'G', "cgroup", TOOL_CGROUP, false, "NAMES",
+	 "count the tasks of each of these cgroups, separated by commas"},
+	{'i', "no-inherit", TOOL_NONE, false, NULL, "leave out what the target starts later"},
+	{KEY_ALL_USER, "all-user", TOOL_NONE, false, NULL, "count user code alone"},
+	{KEY_ALL_KERNEL, "all-kernel", TOOL_NONE, false, NULL, "count kernel code alone"},
+	{'A', "no-aggr", TOOL_NONE, false, NULL, "one line for each processor"},
+	{KEY_PER_CPU, "per-cpu", TOOL_NONE, false, NULL, "the same"},
+	{KEY_PER_THREAD, "per-thread", TOOL_NONE, false, NULL, "one line for each thread"},
+	{'I', "interval-print", TOOL_NUMBER, false, "MSECS", "print what was counted every MSECS"},
+	{KEY_INTERVAL_COUNT, "interval-count", TOOL_NUMBER, false, "N", "end after N intervals"},
+	{KEY_SUMMARY, "summary", TOOL_NONE, false, NULL, "print the whole after the intervals"},
+	{'r', "repeat", TOOL_NUMBER, false, "N",
+	 "run the command N times (0: until Ctrl-C) and print mean and deviation"},
+	{KEY_TIMEOUT, "timeout", TOOL_NUMBER, false, "MSECS", "end after MSECS"},
+	{'D', "delay", TOOL_NUMBER, false, "MSECS", "count from MSECS after the start only"},
+	{'x', "field-separator", TOOL_TEXT, false, "SEP", "write SEP-separated values"},
+	{'j', "json", TOOL_NONE, false, NULL, "write JSON (tally-stat(1) has the schema)"},
+	{'o', "output", TOOL_FILE, false, "FILE", "write to FILE, not to standard error"},
+	{KEY_APPEND, "append", TOOL_NONE, false, NULL, "add to FILE"},
+	{KEY_NO_BIG_NUM, "no-big-num", TOOL_NONE, false, NULL, "no commas between thousands"},
+	{0},
+};
+
+/* What the command line says, before it is made into a session. */
+struct line {
+	const struct tool_command *command;
+	struct stat_options *options;
+	struct tally_events *events;
+	unsigned int detail;
+	bool null, pids, tids, all, cpus, append, all_user, all_kernel, repeats;
+	char *cgroups;
+	const char *output;
+	int *ids, *cpu_list;
+	size_t nr_ids, nr_cpus;
+};
+
+void stat_describe(const struct stat_session *stat, FILE *out)
+{
+	const struct stat_options *options = &stat->options;
+	const struct tally_target *target = &options->target;
+
+	if (options->measure_command) {
+		fputc('\'', out);
+		for (char **word = options->command; *word; word++)
+			fprintf(out, "%s%s", word == options->command ? "" : " ", *word);
+		fputc('\'', out);
+	} else if (target->nr_ids) {
+		fprintf(out, "%s%s", target->kind == TALLY_TARGET_THREADS ? "thread" : "process",
+			target->nr_ids == 1		       ? ""
+			: target->kind == TALLY_TARGET_THREADS ? "s"
+							       : "es");
+		for (size_t i = 0; i < target->nr_ids; i++)
+			fprintf(out, "%s%d", i ? "," : " ", target->ids[i]);
+	} else if (stat->nr_sets && stat->sets[0].cgroup) {
+		for (size_t i = 0; i < stat->nr_sets; i++)
+			fprintf(out, "%s %s",
+				i		     ? ","
+				: stat->nr_sets == 1 ? "cgroup"
+						     : "cgroups",
+				stat->sets[i].cgroup);
+	} else if (target->nr_cpus && !options->per_cpu) {
+		fprintf(out, "processor%s", target->nr_cpus == 1 ? "" : "s");
+		for (size_t i = 0; i < target->nr_cpus; i++)
+			fprintf(out, "%s%d", i ? "," : " ", target->cpus[i]);
+	} else {
+		fputs("the whole system", out);
+	}
+}
+
+static int bad_argument(const struct line *line, const char *what, const char *argument)
+{
+	return tool_usage(line->command, "%s: '%s' is none", what, argument);
+}
+
+static int parse_milliseconds(const struct line *line, const char *what, const char *argument,
+			      unsigned int *value)
+{
+	unsigned long long number;
+
+	if (!tool_parse_number(argument, &number) || !number || number > INT_MAX)
+		return tool_usage(line->command,
+				  "%s wants a number of milliseconds above 0, not '%s'", what,
+				  argument);
+	*value = (unsigned int)number;
+	return TOOL_OK;
+}
+
+static int parse_ids(struct line *line, const char *argument)
+{
+	free(line->ids);
+	if (!tool_parse_list(argument, &line->ids, &line->nr_ids))
+		return bad_argument(line, "a list of numbers is wanted, such as 12,34", argument);
+	return TOOL_OK;
+}
+
+static int parse_events(struct line *line, const char *text)
+{
+	struct tally_error err;
+
+	return tally_events_parse(line->events, text, 0, &err) < 0 ? tool_error(&err) : TOOL_OK;
+}
+
+static int take_option(struct line *line, int key, const char *argument)
+{
+	struct stat_options *o = line->options;
+	unsigned long long number;
+	struct tally_error err;
+
+	switch (key) {
+	case 'e':
+		return parse_events(line, argument);
+	case KEY_FILTER:
+		if (tally_events_set_filter(line->events, argument, &err) < 0)
+			return tool_error(&err);
+		break;
+	case 'd':
+		line->detail++;
+		break;
+	case 'n':
+		line->null = true;
+		break;
+	case 'p':
+		line->pids = true;
+		return parse_ids(line, argument);
+	case 't':
+		line->tids = true;
+		return parse_ids(line, argument);
+	case 'a':
+		line->all = true;
+		break;
+	case 'C':
+		line->cpus = true;
+		free(line->cpu_list);
+		if (!tool_parse_list(argument, &line->cpu_list, &line->nr_cpus))
+			return bad_argument(line, "a list of processors is wanted, such as 0,2-3",
+					    argument);
+		break;
+	case 'G':
+		free(line->cgroups);
+		line->cgroups = strdup(argument);
+		if (!line->cgroups)
+			return tool_fail("out of memory");
+		break;
+	case 'i':
+		o->no_inherit = true;
+		break;
+	case KEY_ALL_USER:
+		line->all_user = true;
+		break;
+	case KEY_ALL_KERNEL:
+		line->all_kernel = true;
+		break;
+	case 'A':
+	case KEY_PER_CPU:
+		o->per_cpu = true;
+		break;
+	case KEY_PER_THREAD:
+		o->per_thread = true;
+		break;
+	case 'I':
+		return parse_milliseconds(line, "-I", argument, &o->interval);
+	case KEY_INTERVAL_COUNT:
+		if (!tool_parse_number(argument, &number) || !number || number > INT_MAX)
+			return bad_argument(line, "--interval-count wants a number above 0",
+					    argument);
+		o->interval_count = (unsigned int)number;
+		break;
+	case KEY_SUMMARY:
+		o->summary = true;
+		break;
+	case 'r':
+		if (!tool_parse_number(argument, &number))
+			return bad_argument(line, "-r wants a number", argument);
+		o->repeat = number;
+		line->repeats = true;
+		break;
+	case KEY_TIMEOUT:
+		return parse_milliseconds(line, "--timeout", argument, &o->timeout);
+	case 'D':
+		return parse_milliseconds(line, "--delay", argument, &o->delay);
+	case 'x':
+		if (!*argument)
+			return tool_usage(line->command, "-x wants a separator that is not empty");
+		o->format = STAT_CSV;
+		o->separator = argument;
+		break;
+	case 'j':
+		o->format = STAT_JSON;
+		break;
+	case 'o':
+		line->output = argument;
+		break;
+	case KEY_APPEND:
+		line->append = true;
+		break;
+	case KEY_NO_BIG_NUM:
+		o->big_numbers = false;
+		break;
+	}
+	return TOOL_OK;
+}
+
+/* What contradicts itself, before anything is opened or run. */
+static int check_line(const struct line *line)
+{
+	const struct tool_command *command = line->command;
+	const struct stat_options *o = line->options;
+
+	if (line->pids + line->tids + (line->all || line->cpus || line->cgroups) > 1)
+		return tool_usage(command, "choose one of -p, -t, and -a, -C or -G");
+	if (line->all_user && line->all_kernel)
+		return tool_usage(command, "--all-user and --all-kernel leave nothing to count");
+	if (line->repeats && !o->command)
+		return tool_usage(command, "-r wants a command to repeat");
+	if (o->interval && line->repeats && o->repeat != 1)
+		return tool_usage(command, "-I and -r do not go together");
+	if (o->interval_count && !o->interval)
+		return tool_usage(command, "--interval-count wants an interval (-I)");
+	if (o->per_thread && !line->pids && !line->tids)
+		return tool_usage(command,
+				  "--per-thread wants processes or threads (-p, -t): those "
+				  "that a command starts are counted with it");
+	if (o->per_thread && o->per_cpu)
+		return tool_usage(command, "choose one of --per-thread and --per-cpu");
+	if (o->per_thread && line->repeats && o->repeat != 1)
+		return tool_usage(command, "--per-thread and -r do not go together");
+	if (line->append && !line->output)
+		return tool_usage(command, "--append wants a file to append to (-o)");
+	if (line->null && (tally_events_count(line->events) || line->detail))
+		return tool_usage(command, "-n counts nothing: leave out -e and -d");
+	return TOOL_OK;
+}
+
+static void choose_target(const struct line *line)
+{
+	struct stat_options *o = line->options;
+	struct tally_target *target = &o->target;
+
+	target->ids = line->ids;
+	target->nr_ids = line->nr_ids;
+	target->cpus = line->cpu_list;
+	target->nr_cpus = line->nr_cpus;
+	if (line->pids) {
+		target->kind = TALLY_TARGET_PROCESS;
+	} else if (line->tids) {
+		target->kind = TALLY_TARGET_THREADS;
+	} else if (o->command && !line->all && !line->cpus && !line->cgroups) {
+		target->kind = TALLY_TARGET_PROCESS;
+		o->measure_command = true;
+	} else {
+		target->kind = line->cgroups ? TALLY_TARGET_CGROUP : TALLY_TARGET_SYSTEM;
+	}
+}
+
+static bool by_task(const struct tally_target *target)
+{
+	return target->kind == TALLY_TARGET_PROCESS || target->kind == TALLY_TARGET_THREADS;
+}
+
+/* A task is counted on each processor apart only where that was asked for. */
+static int choose_cpus(struct line *line)
+{
+	struct tally_target *target = &line->options->target;
+	char list[4096];
+	FILE *file;
+
+	if (!line->options->per_cpu || !by_task(target) || target->nr_cpus)
+		return TOOL_OK;
+	file = fopen("/sys/devices/system/cpu/online", "re");
+	if (!file)
+		return tool_fail("cannot read which processors are online: %s", strerror(errno));
+	if (!fgets(list, sizeof(list), file))
+		list[0] = '\0';
+	fclose(file);
+	list[strcspn(list, "\n")] = '\0';
+	if (!tool_parse_list(list, &line->cpu_list, &line->nr_cpus))
+		return tool_fail("cannot read which processors are online: '%s'", list);
+	target->cpus = line->cpu_list;
+	target->nr_cpus = line->nr_cpus;
+	return TOOL_OK;
+}
+
+static int choose_events(struct line *line)
+{
+	static const char *const details[] = {
+		"L1-dcache-loads,L1-dcache-load-misses,LLC-loads,LLC-load-misses",
+		"L1-icache-loads,L1-icache-load-misses,dTLB-loads,dTLB-load-misses,iTLB-loads,"
+		"iTLB-load-misses",
+		"L1-dcache-prefetches,L1-dcache-prefetch-misses",
+	};
+	const size_t nr_details = sizeof(details) / sizeof(details[0]);
+	int status = TOOL_OK;
+
+	if (line->null)
+		return TOOL_OK;
+	if (!tally_events_count(line->events))
+		status = parse_events(line, by_task(&line->options->target)
+						    ? "task-clock," DEFAULT_EVENTS
+						    : "cpu-clock," DEFAULT_EVENTS);
+	for (size_t i = 0; i < nr_details && i < line->detail && status == TOOL_OK; i++)
+		status = parse_events(line, details[i]);
+	for (size_t i = 0; i < tally_events_count(line->events); i++) {
+		struct perf_event_attr *attr = tally_events_at(line->events, i)->attr;
+
+		if (line->all_user)
+			attr->exclude_kernel = attr->exclude_hv = 1;
+		if (line->all_kernel)
+			attr->exclude_user = 1;
+	}
+	return status;
+}
+
+static int open_output(const struct line *line)
+{
+	struct stat_options *o = line->options;
+	char date[64];
+	time_t seconds;
+
+	o->out = stderr;
+	if (!line->output)
+		return TOOL_OK;
+	o->out = fopen(line->output, line->append ? "ae" : "we");
+	if (!o->out)
+		return tool_fail("cannot write '%s': %s", line->output, strerror(errno));
+	if (o->format == STAT_TEXT) {
+		seconds = time(NULL);
+		strftime(date, sizeof(date), "%F %T %z", localtime(&seconds));
+		fprintf(o->out, "# started on %s\n", date);
+	}
+	return TOOL_OK;
+}
+
+static int close_output(const struct line *line, int status)
+{
+	FILE *out = line->options->out;
+	bool failed;
+
+	if (!out)
+		return status;
+	failed = fflush(out) || ferror(out);
+	if (out != stderr)
+		failed |= fclose(out) != 0;
+	if (failed)
+		return tool_fail("cannot write the results%s%s: %s", line->output ? " to " : "",
+				 line->output ? line->output : "", strerror(errno));
+	return status;
+}
+
+/* One set, or one for each cgroup; all count the same events. */
+static int make_sets(struct line *line, struct stat_session *stat)
+{
+	size_t nr = 1;
+
+	if (line->null)
+		return TOOL_OK;
+	for (const char *p = line->cgroups; p && *p; p++)
+		nr += *p == ',';
+	stat->sets = calloc(nr, sizeof(*stat->sets));
+	if (!stat->sets)
+		return tool_fail("out of memory");
+	if (!line->cgroups) {
+		stat->sets[stat->nr_sets++].events = line->events;
+		return TOOL_OK;
+	}
+	for (char *name = strtok(line->cgroups, ","); name; name = strtok(NULL, ","))
+		stat->sets[stat->nr_sets++] =
+			(struct stat_set){.events = line->events, .cgroup = name};
+	if (!stat->nr_sets)
+		return tool_usage(line->command, "-G wants the name of a cgroup");
+	return TOOL_OK;
+}
+
+static int parse_line(struct line *line, int argc, char **argv)
+{
+	struct tool_parse parse = {.command = line->command, .argc = argc, .argv = argv};
+	int key, status;
+
+	while ((key = tool_next_option(&parse)) > 0) {
+		status = take_option(line, key, parse.argument);
+		if (status != TOOL_OK) {
+			free(parse.state);
+			return status;
+		}
+	}
+	if (key < 0)
+		return key;
+	if (parse.index < argc)
+		line->options->command = argv + parse.index;
+	return TOOL_OK;
+}
+
+static int prepare(struct line *line, struct stat_session *stat)
+{
+	int status = check_line(line);
+
+	if (status == TOOL_OK) {
+		choose_target(line);
+		status = choose_cpus(line);
+	}
+	if (status == TOOL_OK)
+		status = choose_events(line);
+	if (status == TOOL_OK)
+		status = make_sets(line, stat);
+	if (status == TOOL_OK)
+		status = open_output(line);
+	return status;
+}
+
+static int run(const struct tool_command *command, int argc, char **argv)
+{
+	struct stat_session stat = {.options = {.big_numbers = true, .repeat = 1}};
+	struct line line = {.command = command, .options = &stat.options};
+	int status;
+
+	line.events = tally_events_new();
+	if (!line.events)
+		return tool_fail("out of memory");
+	status = parse_line(&line, argc, argv);
+	if (status == -2)
+		status = TOOL_OK;
+	else if (status == -1)
+		status = TOOL_USAGE;
+	else if (status == TOOL_OK)
+		status = prepare(&line, &stat);
+	if (status == TOOL_OK && stat.options.out)
+		status = stat_run(&stat);
+	status = close_output(&line, status);
+	free(stat.sets);
+	free(stat.last);
+	stat_table_free(&stat.table);
+	tally_events_free(line.events);
+	free(line.cgroups);
+	free(line.ids);
+	free(line.cpu_list);
+	return status;
+}
+
+const struct tool_command stat_command = {
+	.name = "stat",
+	.summary = "count events while a command runs, or of what runs already",
+	.usage = "[options] [--] [COMMAND [ARG...]]",
+	.options = option_table,
+	.run = run,
+};

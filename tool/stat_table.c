@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "tool/stat_table.h"
+
+#include <stdlib.h>
+
+double stat_count(const struct stat_table *table, size_t place, size_t event)
+{
+	const struct stat_cell *cell = stat_cell(table, place, event);
+
+	return table->runs > 1 ? cell->spread.mean : (double)cell->value.scaled;
+}
+
+double stat_running(const struct tally_value *value)
+{
+	if (!value->time_enabled || value->time_running >= value->time_enabled)
+		return 100;
+	return 100 * (double)value->time_running / (double)value->time_enabled;
+}
+
+static uint64_t subtract(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/*
+ * Multiplexed events are scaled by the interval's own times: what the total was scaled by would
+ * charge an interval for what others did not see.
+ */
+void stat_difference(const struct tally_value *now, const struct tally_value *before,
+		     struct tally_value *difference)
+{
+	*difference = *now;
+	if (now->state != TALLY_COUNTED)
+		return;
+	difference->raw = subtract(now->raw, before->raw);
+	difference->time_enabled = subtract(now->time_enabled, before->time_enabled);
+	difference->time_running = subtract(now->time_running, before->time_running);
+	difference->lost = subtract(now->lost, before->lost);
+	if (!difference->time_running) {
+		difference->scaled = 0;
+		difference->state = TALLY_NOT_COUNTED;
+		difference->source = TALLY_SOURCE_NONE;
+	} else if (now->source == TALLY_SOURCE_SCALED &&
+		   difference->time_running < difference->time_enabled) {
+		difference->scaled =
+			(uint64_t)((double)difference->raw * (double)difference->time_enabled /
+					   (double)difference->time_running +
+				   0.5);
+	} else {
+		difference->scaled = difference->raw;
+		if (now->source == TALLY_SOURCE_SCALED)
+			difference->source = TALLY_SOURCE_KERNEL;
+	}
+}
+
+const char *stat_source_name(enum tally_source source)
+{
+	static const char *const names[] = {
+		[TALLY_SOURCE_NONE] = "none",	  [TALLY_SOURCE_KERNEL] = "kernel",
+		[TALLY_SOURCE_SCALED] = "scaled", [TALLY_SOURCE_USER] = "user-mode",
+		[TALLY_SOURCE_MODEL] = "model",
+	};
+
+	return names[source];
+}
+
+const char *stat_state_name(enum tally_state state)
+{
+	static const char *const names[] = {
+		[TALLY_COUNTED] = "counted",
+		[TALLY_NOT_COUNTED] = "not counted",
+		[TALLY_NOT_SUPPORTED] = "not supported",
+		[TALLY_NOT_PERMITTED] = "not permitted",
+	};
+
+	return names[state];
+}
+
+void stat_table_free(struct stat_table *table)
+{
+	for (size_t i = 0; i < table->nr_events; i++)
+		free(table->events[i].name);
+	free(table->events);
+	free(table->places);
+	free(table->cells);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `tally stat` found: a value for each event at each place. A place is all of the target, one
+ * processor or one thread. The printers and the derived numbers see nothing else.
+ */
+#ifndef TOOL_STAT_TABLE_H
+#define TOOL_STAT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <tally/counter.h>
+
+#include "tool/spread.h"
+
+struct stat_event {
+	char *name;	  /* to be shown; ends in ":u" where only that was allowed */
+	const char *unit; /* of a value times scale, or "" */
+	double scale;
+	const char *cgroup; /* or NULL */
+	bool user_only;	    /* narrowed to user code, since no more was allowed */
+	uint32_t type;	    /* of the attr, by which metrics know it */
+	uint64_t config;
+	unsigned int excludes;	  /* attr.exclude_user, _kernel and _hv as bits 0 to 2 */
+	struct tally_error error; /* code 0: it is open */
+};
+
+struct stat_place {
+	int cpu;       /* -1: not by processor */
+	pid_t tid;     /* -1: not by thread */
+	char comm[32]; /* of the thread */
+};
+
+struct stat_cell {
+	struct tally_value value; /* of the last run, or of the interval */
+	struct spread spread;	  /* of tally_value.scaled over the runs that counted */
+};
+
+struct stat_table {
+	struct stat_event *events;
+	size_t nr_events;
+	struct stat_place *places;
+	size_t nr_places;
+	struct stat_cell *cells; /* [place][event] */
+	size_t runs;
+	struct spread elapsed, user, sys; /* seconds; user and sys of a command only */
+	bool has_command;
+};
+
+static inline struct stat_cell *stat_cell(const struct stat_table *table, size_t place,
+					  size_t event)
+{
+	return &table->cells[place * table->nr_events + event];
+}
+
+/* The number to be shown, before the event's scale: the mean where there were several runs. */
+double stat_count(const struct stat_table *table, size_t place, size_t event);
+
+/* Percent of the time enabled in which the event was really counted. */
+double stat_running(const struct tally_value *value);
+
+/* What was counted between two readings of one cell. */
+void stat_difference(const struct tally_value *now, const struct tally_value *before,
+		     struct tally_value *difference);
+
+/* "kernel", "scaled", ...; "counted", "not supported", ...: the words of CSV and JSON. */
+const char *stat_source_name(enum tally_source source);
+const char *stat_state_name(enum tally_state state);
+
+void stat_table_free(struct stat_table *table);
+
+#endif

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The table for people. A line is
+ *
+ *	[time] [place] value unit event # metric unit (deviation) (where it comes from)
+ *
+ * and what has no number has a footnote instead of the metric.
+ */
+#include "tool/stat.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "tool/reasons.h"
+#include "tool/stat_metric.h"
+#include "tool/terminal.h"
+
+#define MIN_NAME 22
+#define MAX_NAME 48
+
+struct text {
+	const struct stat_session *stat;
+	FILE *out;
+	int name_width;
+	const char *bold, *dim, *plain;
+	struct tool_reasons reasons;
+};
+
+static void start_text(struct text *text, const struct stat_session *stat)
+{
+	*text = (struct text){.stat = stat,
+			      .out = stat->options.out,
+			      .name_width = MIN_NAME,
+			      .bold = "",
+			      .dim = "",
+			      .plain = ""};
+	if (tool_colours(text->out)) {
+		text->bold = "\033[1m";
+		text->dim = "\033[2m";
+		text->plain = "\033[0m";
+	}
+	for (size_t i = 0; i < stat->table.nr_events; i++) {
+		int length = (int)strlen(stat->table.events[i].name);
+
+		if (length > text->name_width)
+			text->name_width = length < MAX_NAME ? length : MAX_NAME;
+	}
+}
+
+/* Puts a comma before every third digit of the integer part. */
+static void group_digits(const char *number, char *grouped, size_t size)
+{
+	const char *digits = number + (*number == '-');
+	size_t before_point = strspn(digits, "0123456789"), used = 0;
+
+	if (*number == '-' && size > 1)
+		grouped[used++] = '-';
+	for (size_t i = 0; digits[i] && used + 2 < size; i++) {
+		if (i && i < before_point && (before_point - i) % 3 == 0)
+			grouped[used++] = ',';
+		grouped[used++] = digits[i];
+	}
+	grouped[used] = '\0';
+}
+
+/* A sum of whole events is shown whole; a mean of few keeps two digits of its fraction. */
+static void format_value(const struct text *text, size_t place, size_t event, char *buf,
+			 size_t size)
+{
+	const struct stat_table *table = &text->stat->table;
+	double scale = table->events[event].scale;
+	double count = stat_count(table, place, event);
+	char number[400];
+
+	if (scale != 1.0)
+		snprintf(number, sizeof(number), "%.2f", count * scale);
+	else if (table->runs > 1)
+		snprintf(number, sizeof(number), "%.*f",
+			 count < 100 && fabs(count - round(count)) > 1e-9 ? 2 : 0, count);
+	else
+		snprintf(number, sizeof(number), "%" PRIu64,
+			 stat_cell(table, place, event)->value.scaled);
+	if (text->stat->options.big_numbers)
+		group_digits(number, buf, size);
+	else
+		snprintf(buf, size, "%s", number);
+}
+
+static void write_place(const struct text *text, const struct stat_place *place)
+{
+	char name[64];
+
+	if (place->cpu >= 0) {
+		snprintf(name, sizeof(name), "CPU%d", place->cpu);
+		fprintf(text->out, "%-6s ", name);
+	} else if (place->tid >= 0) {
+		snprintf(name, sizeof(name), "%s-%d", place->comm, place->tid);
+		fprintf(text->out, "%-22s ", name);
+	}
+}
+
+static void write_metric(const struct text *text, size_t place, size_t event, double elapsed)
+{
+	static const char prefixes[] = " KMGT";
+	struct stat_metric metric;
+	char unit[64];
+	size_t prefix = 0;
+
+	if (!stat_metric(&text->stat->table, place, event, elapsed, &metric))
+		return;
+	while (metric.rate && metric.value >= 1000 && prefix < strlen(prefixes) - 1) {
+		metric.value /= 1000;
+		prefix++;
+	}
+	if (prefix)
+		snprintf(unit, sizeof(unit), "%c%s", prefixes[prefix], metric.unit);
+	else
+		snprintf(unit, sizeof(unit), "%s", metric.unit);
+	if (metric.percent)
+		fprintf(text->out, " # %8.2f%% %s", metric.value, unit);
+	else
+		fprintf(text->out, " # %9.3f %s", metric.value, unit);
+}
+
+/* Nothing for what the kernel counted all the time: that is what everybody expects. */
+static void write_source(const struct text *text, const struct tally_value *value)
+{
+	switch (value->source) {
+	case TALLY_SOURCE_NONE:
+	case TALLY_SOURCE_KERNEL:
+		break;
+	case TALLY_SOURCE_SCALED:
+		fprintf(text->out, "  (scaled: counted %.1f%% of the time)", stat_running(value));
+		break;
+	case TALLY_SOURCE_USER:
+		fputs("  (counted in user mode)", text->out);
+		break;
+	case TALLY_SOURCE_MODEL:
+		fputs("  (computed by the model)", text->out);
+		break;
+	}
+}
+
+static void write_cell(struct text *text, size_t place, size_t event, double elapsed)
+{
+	const struct stat_table *table = &text->stat->table;
+	const struct stat_event *e = &table->events[event];
+	const struct stat_cell *cell = stat_cell(table, place, event);
+	char value[448];
+
+	write_place(text, &table->places[place]);
+	if (cell->value.state != TALLY_COUNTED) {
+		const char *what, *remedy;
+		char state[32];
+
+		stat_reason(table, place, event, &what, &remedy);
+		snprintf(state, sizeof(state), "<%s>", stat_state_name(cell->value.state));
+		fprintf(text->out, "%18s %-5s%s%-*s # [%zu]", state, "", text->dim,
+			text->name_width, e->name, tool_reason(&text->reasons, what, remedy));
+		fprintf(text->out, "%s", text->plain);
+	} else {
+		format_value(text, place, event, value, sizeof(value));
+		fprintf(text->out, "%s%18s%s %-5s%-*s", text->bold, value, text->plain, e->unit,
+			text->name_width, e->name);
+		write_metric(text, place, event, elapsed);
+		if (table->runs > 1)
+			fprintf(text->out, "  ( +- %5.2f%% )", spread_percent(&cell->spread));
+		write_source(text, &cell->value);
+	}
+	if (e->cgroup)
+		fprintf(text->out, "  %s", e->cgroup);
+	fputc('\n', text->out);
+}
+
+/* By event, so that the places of one stand below each other. */
+static void write_cells(struct text *text, double time, double elapsed)
+{
+	for (size_t event = 0; event < text->stat->table.nr_events; event++) {
+		for (size_t place = 0; place < text->stat->table.nr_places; place++) {
+			if (time >= 0)
+				fprintf(text->out, "%15.9f ", time);
+			write_cell(text, place, event, elapsed);
+		}
+	}
+}
+
+static void write_time(const struct text *text, const struct spread *time, const char *what)
+{
+	if (text->stat->table.runs > 1)
+		fprintf(text->out, "%18.6f +- %.6f seconds %s  ( +- %5.2f%% )\n", time->mean,
+			spread_deviation(time), what, spread_percent(time));
+	else
+		fprintf(text->out, "%18.9f seconds %s\n", time->mean, what);
+}
+
+static void write_notes(struct text *text)
+{
+	const struct stat_table *table = &text->stat->table;
+	bool user_only = false;
+
+	for (size_t i = 0; i < table->nr_events; i++)
+		user_only |= table->events[i].user_only && !table->events[i].error.code;
+	if (!text->reasons.nr && !user_only)
+		return;
+	tool_reasons_write(&text->reasons, text->out, 1, text->bold, text->plain);
+	if (user_only) {
+		fputs(" :u  ", text->out);
+		tool_wrap(text->out,
+			  "was added where this user may not count what the kernel does; 'tally "
+			  "doctor' says how to allow it",
+			  5, 80);
+	}
+	fputc('\n', text->out);
+}
+
+static void text_start(const struct stat_session *stat)
+{
+	if (stat->options.interval)
+		fputs("#          time              count unit event\n", stat->options.out);
+}
+
+static void text_interval(const struct stat_session *stat, double time, double elapsed)
+{
+	struct text text;
+
+	start_text(&text, stat);
+	write_cells(&text, time, elapsed);
+}
+
+/* The reasons behind what the intervals left out. */
+static void collect_reasons(struct text *text)
+{
+	const struct stat_table *table = &text->stat->table;
+	const char *what, *remedy;
+
+	for (size_t event = 0; event < table->nr_events; event++) {
+		if (!table->events[event].error.code)
+			continue;
+		stat_reason(table, 0, event, &what, &remedy);
+		tool_reason(&text->reasons, what, remedy);
+	}
+}
+
+static void text_finish(const struct stat_session *stat)
+{
+	const struct stat_table *table = &stat->table;
+	struct text text;
+
+	start_text(&text, stat);
+	if (stat->options.interval && !stat->options.summary) {
+		collect_reasons(&text);
+		if (text.reasons.nr)
+			fputc('\n', text.out);
+		write_notes(&text);
+		return;
+	}
+	fputs("\n Counted for ", text.out);
+	stat_describe(stat, text.out);
+	if (table->runs > 1)
+		fprintf(text.out, " (%zu runs, mean +- standard deviation)", table->runs);
+	fputs(":\n\n", text.out);
+	write_cells(&text, -1, table->elapsed.mean);
+	if (table->nr_events)
+		fputc('\n', text.out);
+	write_time(&text, &table->elapsed, "time elapsed");
+	fputc('\n', text.out);
+	if (table->has_command) {
+		write_time(&text, &table->user, "user");
+		write_time(&text, &table->sys, "sys");
+		fputc('\n', text.out);
+	}
+	write_notes(&text);
+}
+
+const struct stat_printer stat_text = {text_start, text_interval, text_finish};
