@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What PERF_RECORD_SAMPLE carries, field by field. SAMPLE() fails unless the selected fields fill
- * the record exactly, so each case also shows the place and the size of its field.
+ * the record exactly, so each case also shows the place and the size of its field. Call chains,
+ * registers and stacks are in sample_context.c.
  */
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
@@ -12,20 +13,8 @@
 #include <unistd.h>
 
 #include "conformance.h"
+#include "shot.h"
 #include "workload.h"
-
-/* Behind the prologue of work_called(): its frame is complete, and bp equals sp. */
-#define FRAMED ((uintptr_t)work_called + 4)
-
-static struct perf_event_attr at_function(uint64_t sample_type)
-{
-	struct perf_event_attr attr =
-		abi_breakpoint(HW_BREAKPOINT_X, (const void *)FRAMED, sizeof(long));
-
-	attr.sample_period = 1;
-	attr.sample_type = sample_type;
-	return attr;
-}
 
 static struct perf_event_attr at_word(const volatile void *word, uint64_t sample_type)
 {
@@ -36,46 +25,11 @@ static struct perf_event_attr at_word(const volatile void *word, uint64_t sample
 	return attr;
 }
 
-static struct perf_event_attr at_fault(uint64_t sample_type)
-{
-	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
-
-	attr.sample_period = 1;
-	attr.sample_type = sample_type;
-	return attr;
-}
-
-/* An open event with its buffer. */
-struct shot {
-	struct perf_event_attr attr;
-	struct ring ring;
-	int fd;
-};
-
-static struct shot aim(const struct perf_event_attr *attr)
-{
-	struct shot shot = {.attr = *attr, .fd = OPEN_SELF(attr)};
-
-	shot.ring = MAP(shot.fd, 32);
-	return shot;
-}
-
-static struct sample fire_at_function(const struct perf_event_attr *attr)
-{
-	struct shot shot = aim(attr);
-
-	START(shot.fd);
-	work_call_chain();
-	STOP(shot.fd);
-	CHECK_EQ(VALUE(shot.fd), 1);
-	return SAMPLE(attr, EXPECT(&shot.ring, PERF_RECORD_SAMPLE));
-}
-
 static volatile uint32_t word;
 
 static struct sample fire_at_word(const struct perf_event_attr *attr)
 {
-	struct shot shot = aim(attr);
+	struct shot shot = abi_aim(attr);
 
 	START(shot.fd);
 	work_store4(&word);
@@ -85,8 +39,8 @@ static struct sample fire_at_word(const struct perf_event_attr *attr)
 
 ABI_CASE("sample.ip layout.ip bp.sample", "the address of the instruction that was hit")
 {
-	struct perf_event_attr attr = at_function(PERF_SAMPLE_IP);
-	struct sample sample = fire_at_function(&attr);
+	struct perf_event_attr attr = abi_at_function(PERF_SAMPLE_IP);
+	struct sample sample = abi_fire_at_function(&attr);
 
 	CHECK_EQ(sample.ip, FRAMED);
 }
@@ -95,7 +49,7 @@ ABI_CASE("sample.ip bp.sample record.misc.user",
 	 "a data hit reports the instruction behind the access, in user mode")
 {
 	struct perf_event_attr attr = at_word(&word, PERF_SAMPLE_IP | PERF_SAMPLE_ADDR);
-	struct shot shot = aim(&attr);
+	struct shot shot = abi_aim(&attr);
 	const struct perf_event_header *header;
 	struct sample sample;
 
@@ -111,8 +65,8 @@ ABI_CASE("sample.ip bp.sample record.misc.user",
 
 ABI_CASE("sample.tid layout.tid", "process id, then thread id")
 {
-	struct perf_event_attr attr = at_function(PERF_SAMPLE_TID);
-	struct sample sample = fire_at_function(&attr);
+	struct perf_event_attr attr = abi_at_function(PERF_SAMPLE_TID);
+	struct sample sample = abi_fire_at_function(&attr);
 
 	CHECK_EQ(sample.pid, getpid());
 	CHECK_EQ(sample.tid, syscall(SYS_gettid));
@@ -120,14 +74,14 @@ ABI_CASE("sample.tid layout.tid", "process id, then thread id")
 
 ABI_CASE("sample.time layout.time", "nonzero and never going back on one processor")
 {
-	struct perf_event_attr attr = at_fault(PERF_SAMPLE_TIME);
+	struct perf_event_attr attr = abi_at_fault(PERF_SAMPLE_TIME);
 	struct shot shot;
 	uint64_t before = 0;
 	unsigned int seen = 0;
 	const struct perf_event_header *header;
 
 	abi_pin(0, abi_first_cpu());
-	shot = aim(&attr);
+	shot = abi_aim(&attr);
 	START(shot.fd);
 	work_faults(200);
 	STOP(shot.fd);
@@ -165,13 +119,13 @@ static const struct clock_row {
 /* The kernel's fast clocks may be behind by what a clock update adjusts: allow it a millisecond. */
 ABI_TABLE(clocks)
 {
-	struct perf_event_attr attr = at_fault(PERF_SAMPLE_TIME);
+	struct perf_event_attr attr = abi_at_fault(PERF_SAMPLE_TIME);
 	uint64_t before, after, time;
 	struct shot shot;
 
 	attr.use_clockid = 1;
 	attr.clockid = row->clock;
-	shot = aim(&attr);
+	shot = abi_aim(&attr);
 	before = clock_now(row->clock);
 	START(shot.fd);
 	work_faults(1);
@@ -185,7 +139,7 @@ ABI_TABLE(clocks)
 ABI_CASE("attr.clockid",
 	 "where a sample may interrupt anything, clocks that cannot be read there: EINVAL")
 {
-	struct perf_event_attr attr = at_function(PERF_SAMPLE_TIME);
+	struct perf_event_attr attr = abi_at_function(PERF_SAMPLE_TIME);
 
 	attr.use_clockid = 1;
 	attr.clockid = CLOCK_MONOTONIC;
@@ -196,8 +150,8 @@ ABI_CASE("attr.clockid",
 
 ABI_CASE("sample.addr layout.addr", "the faulting address; 0 for a clock")
 {
-	struct perf_event_attr attr = at_fault(PERF_SAMPLE_ADDR);
-	struct shot shot = aim(&attr);
+	struct perf_event_attr attr = abi_at_fault(PERF_SAMPLE_ADDR);
+	struct shot shot = abi_aim(&attr);
 	unsigned char *map = work_map(2);
 	const struct perf_event_header *header;
 	bool found = false;
@@ -211,7 +165,7 @@ ABI_CASE("sample.addr layout.addr", "the faulting address; 0 for a clock")
 
 	attr.config = PERF_COUNT_SW_TASK_CLOCK;
 	attr.sample_period = 1000000;
-	shot = aim(&attr);
+	shot = abi_aim(&attr);
 	START(shot.fd);
 	work_spin(20000000);
 	STOP(shot.fd);
@@ -223,7 +177,7 @@ ABI_CASE(
 	"all are the id of the sampled event, in a group too")
 {
 	struct perf_event_attr attr =
-		at_function(PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_IDENTIFIER);
+		abi_at_function(PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_IDENTIFIER);
 	struct perf_event_attr leader_attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
 	const struct perf_event_header *header;
 	int leader = OPEN_SELF(&leader_attr), member;
@@ -255,7 +209,7 @@ ABI_CASE("sample.id sample.stream_id layout.id layout.stream_id",
 	 "an inherited copy keeps the id, its stream id is its own")
 {
 	struct perf_event_attr attr =
-		at_function(PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_TID);
+		abi_at_function(PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_TID);
 	struct perf_event_attr other = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
 	int cpu = abi_first_cpu(), fd;
 	struct ring ring;
@@ -282,7 +236,7 @@ ABI_CASE("sample.id sample.stream_id layout.id layout.stream_id",
 
 ABI_CASE("sample.cpu layout.cpu", "the processor, and a reserved half of 0")
 {
-	struct perf_event_attr attr = at_function(PERF_SAMPLE_CPU);
+	struct perf_event_attr attr = abi_at_function(PERF_SAMPLE_CPU);
 	int cpus[2];
 
 	abi_need_two_cpus(cpus);
@@ -290,7 +244,7 @@ ABI_CASE("sample.cpu layout.cpu", "the processor, and a reserved half of 0")
 		struct sample sample;
 
 		abi_pin(0, cpus[i]);
-		sample = fire_at_function(&attr);
+		sample = abi_fire_at_function(&attr);
 		CHECK_EQ(sample.cpu, cpus[i]);
 		CHECK_EQ(sample.cpu_reserved, 0);
 	}
@@ -306,15 +260,15 @@ ABI_CASE("sample.period layout.period",
 
 	attr.sample_period = 1000000;
 	attr.sample_type = PERF_SAMPLE_PERIOD;
-	shot = aim(&attr);
+	shot = abi_aim(&attr);
 	START(shot.fd);
 	work_spin(20000000);
 	STOP(shot.fd);
 	CHECK_EQ(SAMPLE(&attr, EXPECT(&shot.ring, PERF_RECORD_SAMPLE)).period, 1000000);
 
-	attr = at_fault(PERF_SAMPLE_PERIOD);
+	attr = abi_at_fault(PERF_SAMPLE_PERIOD);
 	attr.sample_period = 5;
-	shot = aim(&attr);
+	shot = abi_aim(&attr);
 	START(shot.fd);
 	work_faults(20);
 	STOP(shot.fd);
@@ -327,14 +281,14 @@ ABI_CASE("sample.period layout.period",
 
 ABI_CASE("layout.period attr.freq", "in frequency mode the period is tuned to the frequency")
 {
-	struct perf_event_attr attr = at_fault(PERF_SAMPLE_PERIOD);
+	struct perf_event_attr attr = abi_at_fault(PERF_SAMPLE_PERIOD);
 	uint64_t least = UINT64_MAX, most = 0;
 	const struct perf_event_header *header;
 	struct shot shot;
 
 	attr.freq = 1;
 	attr.sample_freq = 100; /* faults come far more often than that */
-	shot = aim(&attr);
+	shot = abi_aim(&attr);
 	START(shot.fd);
 	for (int i = 0; i < 200 && most <= least; i++) {
 		work_faults(2000);
@@ -354,7 +308,7 @@ ABI_CASE("layout.period attr.freq", "in frequency mode the period is tuned to th
 ABI_CASE("sample.read layout.read record.sample",
 	 "values as read(2) lays them out, by the event's own read_format")
 {
-	struct perf_event_attr attr = at_function(PERF_SAMPLE_READ);
+	struct perf_event_attr attr = abi_at_function(PERF_SAMPLE_READ);
 	struct perf_event_attr other = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
 	const struct perf_event_header *header;
 	struct ring ring;
@@ -389,222 +343,6 @@ ABI_CASE("sample.read layout.read record.sample",
 	}
 }
 
-/* ---- call chains ---- */
-
-ABI_CASE("sample.callchain layout.callchain layout.callchain.contexts layout.legacy-formats",
-	 "a user marker, then the frames from the innermost out")
-{
-	struct perf_event_attr attr = at_function(PERF_SAMPLE_CALLCHAIN);
-	struct sample sample = fire_at_function(&attr);
-
-	CHECK_CMP(sample.nr, >=, 4);
-	CHECK_EQ(sample.ips[0], PERF_CONTEXT_USER);
-	CHECK_EQ(sample.ips[0], -512);
-	CHECK_EQ(sample.ips[1], FRAMED);
-	CHECK(sample.ips[2] > (uintptr_t)work_middle &&
-	      sample.ips[2] < (uintptr_t)work_middle + 16);
-	CHECK(sample.ips[3] > (uintptr_t)work_outer && sample.ips[3] < (uintptr_t)work_outer + 16);
-}
-
-ABI_CASE("attr.sample_max_stack sample.callchain", "so many frames, markers not counted")
-{
-	struct perf_event_attr attr = at_function(PERF_SAMPLE_CALLCHAIN);
-	struct sample sample;
-
-	attr.sample_max_stack = 2;
-	sample = fire_at_function(&attr);
-	CHECK_EQ(sample.nr, 3);
-	CHECK_EQ(sample.ips[0], PERF_CONTEXT_USER);
-	CHECK_EQ(sample.ips[1], FRAMED);
-}
-
-ABI_CASE("attr.exclude_callchain_user attr.exclude_callchain_kernel",
-	 "without both there is no frame")
-{
-	struct perf_event_attr attr = at_function(PERF_SAMPLE_CALLCHAIN);
-	struct sample sample;
-
-	attr.exclude_callchain_kernel = 1;
-	sample = fire_at_function(&attr);
-	CHECK_EQ(sample.ips[0], PERF_CONTEXT_USER);
-	attr.exclude_callchain_user = 1;
-	CHECK_EQ(fire_at_function(&attr).nr, 0);
-}
-
-/* A context switch happens in the kernel, with a user stack below. */
-static struct sample fire_at_switch(const struct perf_event_attr *attr)
-{
-	const struct timespec moment = {.tv_nsec = 1000000};
-	struct shot shot = aim(attr);
-	const struct perf_event_header *header;
-
-	START(shot.fd);
-	nanosleep(&moment, NULL);
-	STOP(shot.fd);
-	header = EXPECT(&shot.ring, PERF_RECORD_SAMPLE);
-	CHECK_EQ(header->misc & PERF_RECORD_MISC_CPUMODE_MASK, PERF_RECORD_MISC_KERNEL);
-	return SAMPLE(attr, header);
-}
-
-static unsigned int markers(const struct sample *sample, uint64_t marker)
-{
-	unsigned int count = 0;
-
-	for (uint64_t i = 0; i < sample->nr; i++)
-		count += sample->ips[i] == marker;
-	return count;
-}
-
-ABI_CASE(
-	"attr.exclude_callchain_kernel attr.exclude_callchain_user layout.callchain.contexts record.misc.kernel",
-	"kernel frames come first, behind their marker, and can be left out")
-{
-	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_CONTEXT_SWITCHES);
-	struct sample sample;
-
-	abi_need_kernel_mode();
-	attr.exclude_kernel = 0;
-	attr.sample_period = 1;
-	attr.sample_type = PERF_SAMPLE_CALLCHAIN;
-	sample = fire_at_switch(&attr);
-	CHECK_CMP(sample.nr, >=, 4);
-	CHECK_EQ(sample.ips[0], PERF_CONTEXT_KERNEL);
-	CHECK_EQ(sample.ips[0], -128);
-	CHECK_EQ(markers(&sample, PERF_CONTEXT_USER), 1);
-	attr.exclude_callchain_kernel = 1;
-	sample = fire_at_switch(&attr);
-	CHECK_EQ(markers(&sample, PERF_CONTEXT_KERNEL), 0);
-	CHECK_EQ(markers(&sample, PERF_CONTEXT_USER), 1);
-	attr.exclude_callchain_kernel = 0;
-	attr.exclude_callchain_user = 1;
-	sample = fire_at_switch(&attr);
-	CHECK_EQ(markers(&sample, PERF_CONTEXT_KERNEL), 1);
-	CHECK_EQ(markers(&sample, PERF_CONTEXT_USER), 0);
-}
-
-/* ---- raw data, registers, stack ---- */
-
-ABI_CASE("sample.raw layout.raw", "a software event has 4 zero bytes")
-{
-	struct perf_event_attr attr = at_fault(PERF_SAMPLE_RAW);
-	struct shot shot = aim(&attr);
-	struct sample sample;
-
-	START(shot.fd);
-	work_faults(1);
-	STOP(shot.fd);
-	sample = SAMPLE(&attr, EXPECT(&shot.ring, PERF_RECORD_SAMPLE));
-	CHECK_EQ(sample.raw_size, 4);
-	CHECK_EQ((sample.raw_size + 4) % 8, 0);
-	for (int i = 0; i < 4; i++)
-		CHECK_EQ(sample.raw[i], 0);
-}
-
-/* Bits of the x86 register numbering. */
-enum { REG_BP = 6, REG_SP = 7, REG_IP = 8 };
-#define REGS (1ULL << REG_BP | 1ULL << REG_SP | 1ULL << REG_IP)
-
-ABI_CASE("sample.regs_user layout.regs_user layout.regs.abi attr.sample_regs_user-field",
-	 "abi 2, then one word for each bit, ascending")
-{
-	struct perf_event_attr attr = at_function(PERF_SAMPLE_REGS_USER);
-	uint64_t here = (uintptr_t)__builtin_frame_address(0);
-	struct sample sample;
-
-	attr.sample_regs_user = REGS;
-	sample = fire_at_function(&attr);
-	CHECK_EQ(sample.user_abi, PERF_SAMPLE_REGS_ABI_64);
-	CHECK_EQ(sample.user_abi, 2);
-	CHECK_EQ(sample.user_regs[2], FRAMED);
-	CHECK_EQ(sample.user_regs[0], sample.user_regs[1]); /* bp was just set from sp */
-	CHECK(sample.user_regs[1] < here && sample.user_regs[1] > here - 65536);
-}
-
-ABI_CASE("sample.regs_intr layout.regs_intr attr.sample_regs_intr-field layout.regs.abi",
-	 "the interrupted state; in user mode the same as the user's")
-{
-	struct perf_event_attr attr =
-		at_function(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_IP);
-	struct sample sample;
-
-	attr.sample_regs_user = REGS;
-	attr.sample_regs_intr = 1ULL << REG_IP | 1ULL << REG_SP;
-	sample = fire_at_function(&attr);
-	CHECK_EQ(sample.intr_abi, 2);
-	CHECK_EQ(sample.intr_regs[1], sample.ip);
-	CHECK_EQ(sample.intr_regs[0], sample.user_regs[1]);
-}
-
-struct stacked {
-	const struct perf_event_attr *attr;
-	unsigned int found;
-	bool cut;
-};
-
-static void look_at_stack(void *arg)
-{
-	struct stacked *stacked = arg;
-	struct sample sample = fire_at_function(stacked->attr);
-	uint64_t words = sample.stack_dyn_size / 8;
-
-	CHECK_EQ(sample.stack_size % 8, 0);
-	CHECK_CMP(sample.stack_dyn_size, <=, sample.stack_size);
-	CHECK_CMP(sample.stack_dyn_size, >, 0);
-	stacked->cut = sample.stack_size < stacked->attr->sample_stack_user;
-	for (uint64_t i = 0; i < words; i++) {
-		uint64_t one;
-
-		memcpy(&one, sample.stack + 8 * i, sizeof(one));
-		stacked->found += one == WORK_PATTERN;
-	}
-}
-
-ABI_CASE("sample.stack_user layout.stack_user attr.sample_stack_user-field",
-	 "the bytes above the stack pointer, and how many are valid")
-{
-	struct perf_event_attr attr = at_function(PERF_SAMPLE_STACK_USER);
-	struct stacked stacked = {.attr = &attr};
-
-	attr.sample_stack_user = 16384;
-	work_with_pattern(look_at_stack, &stacked);
-	CHECK_CMP(stacked.found, >=, 16);
-	CHECK(!stacked.cut);
-}
-
-ABI_CASE("layout.stack_user", "size 0 comes without dyn_size")
-{
-	struct perf_event_attr attr = at_function(PERF_SAMPLE_STACK_USER | PERF_SAMPLE_IP);
-	struct shot shot = aim(&attr);
-	const struct perf_event_header *header;
-
-	START(shot.fd);
-	work_call_chain();
-	STOP(shot.fd);
-	header = EXPECT(&shot.ring, PERF_RECORD_SAMPLE);
-	CHECK_EQ(header->size, 8 + 8 + 8);
-	CHECK_EQ(abi_words(header)[1], 0);
-}
-
-ABI_CASE("layout.stack_user.truncation", "the copy is cut so that the record fits 16 bits of size")
-{
-	struct perf_event_attr attr = at_function(PERF_SAMPLE_STACK_USER | PERF_SAMPLE_CALLCHAIN);
-	const struct perf_event_header *header;
-	struct sample sample;
-	struct shot shot;
-
-	attr.sample_stack_user = 65528;
-	shot = aim(&attr);
-	START(shot.fd);
-	work_call_chain();
-	STOP(shot.fd);
-	header = EXPECT(&shot.ring, PERF_RECORD_SAMPLE);
-	CHECK_EQ(header->size, 65528);
-	sample = SAMPLE(&attr, header);
-	CHECK_CMP(sample.stack_size, <, 65528);
-	CHECK_CMP(sample.stack_size, >, 60000);
-	CHECK_CMP(sample.stack_dyn_size, >, 0);
-}
-
 /* ---- memory ---- */
 
 static const struct zero {
@@ -620,8 +358,8 @@ static const struct zero {
 
 ABI_TABLE(zeros)
 {
-	struct perf_event_attr attr = at_function(row->bit | PERF_SAMPLE_IP);
-	struct sample sample = fire_at_function(&attr);
+	struct perf_event_attr attr = abi_at_function(row->bit | PERF_SAMPLE_IP);
+	struct sample sample = abi_fire_at_function(&attr);
 
 	CHECK_EQ(sample.ip, FRAMED);
 	CHECK_EQ(row->bit == PERF_SAMPLE_TRANSACTION ? sample.transaction : sample.weight,
@@ -630,7 +368,7 @@ ABI_TABLE(zeros)
 
 ABI_CASE("sample.weight sample.weight_struct", "both together: EINVAL")
 {
-	struct perf_event_attr attr = at_fault(PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT);
+	struct perf_event_attr attr = abi_at_fault(PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT);
 
 	CHECK_REFUSED(&attr, 0, -1, -1, 0, EINVAL);
 }
@@ -663,8 +401,8 @@ static const struct source_part {
 
 ABI_TABLE(source_parts)
 {
-	struct perf_event_attr attr = at_function(PERF_SAMPLE_DATA_SRC);
-	struct sample sample = fire_at_function(&attr);
+	struct perf_event_attr attr = abi_at_function(PERF_SAMPLE_DATA_SRC);
+	struct sample sample = abi_fire_at_function(&attr);
 
 	CHECK_EQ(row->header_shift, row->shift);
 	CHECK_EQ(sample.data_src >> row->shift & ((1ULL << row->bits) - 1), row->not_available);
@@ -698,7 +436,7 @@ ABI_CASE("sample.data_page_size sample.code_page_size layout.data_page_size layo
 	struct shot shot;
 
 	work_store4(mapped);
-	shot = aim(&attr);
+	shot = abi_aim(&attr);
 	START(shot.fd);
 	work_store4(mapped);
 	STOP(shot.fd);
@@ -709,7 +447,7 @@ ABI_CASE("sample.data_page_size sample.code_page_size layout.data_page_size layo
 	attr = abi_software(PERF_COUNT_SW_TASK_CLOCK);
 	attr.sample_period = 1000000;
 	attr.sample_type = PERF_SAMPLE_DATA_PAGE_SIZE;
-	shot = aim(&attr);
+	shot = abi_aim(&attr);
 	START(shot.fd);
 	work_spin(20000000);
 	STOP(shot.fd);
@@ -721,7 +459,7 @@ ABI_CASE("sample.data_page_size sample.code_page_size layout.data_page_size layo
 ABI_CASE("sample.order layout.order layout.legacy-formats",
 	 "every field at once, in the documented order")
 {
-	struct perf_event_attr attr = at_function(
+	struct perf_event_attr attr = abi_at_function(
 		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 		PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
 		PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW |
@@ -739,7 +477,7 @@ ABI_CASE("sample.order layout.order layout.legacy-formats",
 	attr.sample_stack_user = 256;
 	attr.sample_max_stack = 3;
 	attr.read_format = PERF_FORMAT_ID;
-	shot = aim(&attr);
+	shot = abi_aim(&attr);
 	id = ID(shot.fd);
 	abi_pin(0, abi_first_cpu());
 	START(shot.fd);
