@@ -67,10 +67,12 @@ static int open_image(struct tly_parse *parse, const char *at, const char *path,
 		code = -errno;
 		tly_parse_error(parse, code, at, "cannot read '%s' to place a probe: %s", path,
 				strerror(-code));
-		return tly_error_remedy(parse->err, code == -ENOENT
-							    ? "give the whole path of the program "
-							      "or library"
-							    : "run as a user that may read it");
+		if (code == -ENOENT || code == -ENOTDIR)
+			tly_error_remedy(parse->err,
+					 "give the whole path of the program or library");
+		else if (code == -EACCES)
+			tly_error_remedy(parse->err, "run as a user that may read it");
+		return code;
 	}
 	elf_version(EV_CURRENT);
 	if (!fstat(image->fd, &stat) && S_ISREG(stat.st_mode))
