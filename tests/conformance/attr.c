@@ -443,8 +443,7 @@ ABI_CASE("attr.exclude_idle", "a clock on a processor never samples the idle tas
 
 /* ---- sampling ---- */
 
-ABI_CASE("attr.sample_period life.counting-vs-sampling",
-	 "a sample for each period; none with period 0")
+ABI_CASE("attr.sample_period life.counting-vs-sampling", "a sample for each period")
 {
 	static const unsigned int periods[] = {1, 2, 3, 7};
 
@@ -468,18 +467,22 @@ ABI_CASE("attr.sample_period life.counting-vs-sampling",
 		CHECK_OK(close(fd));
 		abi_unmap(&ring);
 	}
-	{
-		struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
-		int fd = OPEN_SELF(&attr);
-		struct ring ring = MAP(fd, 1);
+}
 
-		attr.sample_type = PERF_SAMPLE_IP;
-		START(fd);
-		work_faults(10);
-		STOP(fd);
-		CHECK_CMP(VALUE(fd), >=, 10);
-		CHECK_EQ(DRAIN(&ring, PERF_RECORD_SAMPLE), 0);
-	}
+ABI_CASE("attr.sample_period life.counting-vs-sampling", "no sample with period 0")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	struct ring ring;
+	int fd;
+
+	attr.sample_type = PERF_SAMPLE_IP;
+	fd = OPEN_SELF(&attr);
+	ring = MAP(fd, 1);
+	START(fd);
+	work_faults(10);
+	STOP(fd);
+	CHECK_CMP(VALUE(fd), >=, 10);
+	CHECK_EQ(DRAIN(&ring, PERF_RECORD_SAMPLE), 0);
 }
 
 ABI_CASE("attr.sample_freq sysctl.max_sample_rate errno.einval.freq",

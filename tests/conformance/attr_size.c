@@ -179,9 +179,10 @@ ABI_CASE("attr.reserved-fields errno.einval.masks",
 	}
 }
 
-#define AT(field, offset)                                                                          \
+#define AT(member, place)                                                                          \
 	{                                                                                          \
-#field, offsetof(struct perf_event_attr, field), offset                            \
+		.field = #member, .offset = offsetof(struct perf_event_attr, member),              \
+		.wanted = place                                                                    \
 	}
 
 ABI_CASE("attr.layout-offsets attr.legacy-fields",

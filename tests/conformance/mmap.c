@@ -130,9 +130,10 @@ ABI_CASE("mmap.keeps-event life.close",
 
 /* ---- the control page ---- */
 
-#define AT(field, offset)                                                                          \
+#define AT(member, place)                                                                          \
 	{                                                                                          \
-#field, offsetof(struct perf_event_mmap_page, field), offset                       \
+		.field = #member, .offset = offsetof(struct perf_event_mmap_page, member),         \
+		.wanted = place                                                                    \
 	}
 
 ABI_CASE("mmap.version mmap.lock mmap.index mmap.offset mmap.time_enabled mmap.time_running "
