@@ -7,27 +7,51 @@
 #include "tool/lookup.h"
 #include "tool/memory.h"
 
+/* So many children are looked through one by one, which is faster than a hash; more are hashed. */
+#define FEW 8
+
+struct link {
+	uint32_t parent;
+	uint32_t nr_children;
+};
+
 struct calltree {
 	struct calltree_node *nodes;
-	size_t nr, room;
-	struct lookup lookup; /* by (parent, function) */
-	uint32_t *parents;
-	size_t parents_room;
+	struct link *links; /* of the nodes */
+	size_t nr, room, links_room;
+	struct lookup lookup; /* the children of nodes that have more than a few */
 };
+
+static uint32_t hash_edge(uint32_t parent, uint32_t function)
+{
+	uint64_t word = (uint64_t)parent << 32 | function;
+
+	return lookup_hash_words(0, &word, 1);
+}
 
 static uint32_t add_node(struct calltree *tree, uint32_t parent, uint32_t function)
 {
 	uint32_t index = tree->nr++;
 
 	tree->nodes = tool_grow(tree->nodes, &tree->room, tree->nr, sizeof(*tree->nodes));
-	tree->parents =
-		tool_grow(tree->parents, &tree->parents_room, tree->nr, sizeof(*tree->parents));
+	tree->links = tool_grow(tree->links, &tree->links_room, tree->nr, sizeof(*tree->links));
 	tree->nodes[index] = (struct calltree_node){.function = function};
-	tree->parents[index] = parent;
-	if (index != CALLTREE_ROOT) {
-		tree->nodes[index].next = tree->nodes[parent].child;
-		tree->nodes[parent].child = index;
-	}
+	tree->links[index] = (struct link){.parent = parent};
+	return index;
+}
+
+static uint32_t add_child(struct calltree *tree, uint32_t parent, uint32_t function)
+{
+	uint32_t index = add_node(tree, parent, function);
+
+	tree->nodes[index].next = tree->nodes[parent].child;
+	tree->nodes[parent].child = index;
+	tree->links[parent].nr_children++;
+	if (tree->links[parent].nr_children == FEW + 1)
+		for (uint32_t c = index; c; c = tree->nodes[c].next)
+			lookup_add(&tree->lookup, hash_edge(parent, tree->nodes[c].function), c);
+	else if (tree->links[parent].nr_children > FEW)
+		lookup_add(&tree->lookup, hash_edge(parent, function), index);
 	return index;
 }
 
@@ -42,7 +66,7 @@ struct calltree *calltree_new(void)
 void calltree_free(struct calltree *tree)
 {
 	free(tree->nodes);
-	free(tree->parents);
+	free(tree->links);
 	lookup_free(&tree->lookup);
 	free(tree);
 }
@@ -56,27 +80,24 @@ static bool edge_equal(const void *owner, uint32_t index, const void *key)
 	const struct calltree *tree = owner;
 	const struct edge *edge = key;
 
-	return tree->parents[index] == edge->parent &&
+	return tree->links[index].parent == edge->parent &&
 	       tree->nodes[index].function == edge->function;
 }
 
 static uint32_t find_child(struct calltree *tree, uint32_t parent, uint32_t function)
 {
 	struct edge edge = {parent, function};
-	uint64_t word = (uint64_t)parent << 32 | function;
-	uint32_t hash, index;
+	uint32_t index;
 
-	/* Most functions are called from one place. */
-	index = tree->nodes[parent].child;
-	if (index && tree->nodes[index].function == function)
-		return index;
-	hash = lookup_hash_words(0, &word, 1);
-	index = lookup_find(&tree->lookup, hash, edge_equal, tree, &edge);
-	if (index == LOOKUP_NONE) {
-		index = add_node(tree, parent, function);
-		lookup_add(&tree->lookup, hash, index);
+	if (tree->links[parent].nr_children > FEW) {
+		index = lookup_find(&tree->lookup, hash_edge(parent, function), edge_equal, tree,
+				    &edge);
+		return index != LOOKUP_NONE ? index : add_child(tree, parent, function);
 	}
-	return index;
+	for (index = tree->nodes[parent].child; index; index = tree->nodes[index].next)
+		if (tree->nodes[index].function == function)
+			return index;
+	return add_child(tree, parent, function);
 }
 
 void calltree_add(struct calltree *tree, const uint32_t *functions, size_t nr, uint64_t period,

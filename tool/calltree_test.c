@@ -204,6 +204,30 @@ static void test_recursion(void **state)
 	calltree_free(tree);
 }
 
+/* More than are looked through one by one. */
+static void test_many_children(void **state)
+{
+	struct calltree *tree = calltree_new();
+	uint32_t nr = 0;
+
+	(void)state;
+	for (uint32_t round = 1; round <= 2; round++)
+		for (uint32_t f = 0; f < 1000; f++)
+			calltree_add(tree, (const uint32_t[]){f % 50, f}, 2, round, 1);
+	for (uint32_t i = calltree_node(tree, CALLTREE_ROOT)->child; i;
+	     i = calltree_node(tree, i)->next, nr++) {
+		uint32_t below = 0;
+
+		assert_int_equal(calltree_node(tree, i)->total, 20 * 3);
+		for (uint32_t j = calltree_node(tree, i)->child; j;
+		     j = calltree_node(tree, j)->next, below++)
+			assert_int_equal(calltree_node(tree, j)->self, 3);
+		assert_int_equal(below, 20);
+	}
+	assert_int_equal(nr, 50);
+	calltree_free(tree);
+}
+
 static void test_keys(void **state)
 {
 	struct keys keys;
@@ -236,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_paths_are_merged),
 		cmocka_unit_test(test_equals_are_sorted_by_name),
 		cmocka_unit_test(test_recursion),
+		cmocka_unit_test(test_many_children),
 		cmocka_unit_test(test_keys),
 	};
 

@@ -95,6 +95,20 @@ uint32_t chains_find(struct chains *chains, const struct session_item *item, con
 	return index;
 }
 
+bool chains_is_stray(const struct places *places, uint32_t frame)
+{
+	return !places_function(places, places_frame(places, frame)->function)->dso;
+}
+
+/* Of words that are no addresses, one says it all. */
+static bool follows_stray(const struct chains *chains, size_t first, uint32_t frame)
+{
+	const struct places *places = chains->session->places;
+
+	return chains->nr_frames > first && chains_is_stray(places, frame) &&
+	       chains_is_stray(places, chains->frames[chains->nr_frames - 1]);
+}
+
 static void expand(struct chains *chains, struct chain *chain)
 {
 	size_t first = chains->nr_frames;
@@ -111,6 +125,8 @@ static void expand(struct chains *chains, struct chain *chain)
 					   chains->nr_frames + nr, sizeof(*chains->frames));
 		if (chains->nr_frames == first)
 			chain->leaf = nr;
+		else if (follows_stray(chains, first, frame))
+			continue;
 		for (size_t j = 0; j < nr && chains->nr_frames - first < MOST_FRAMES; j++)
 			chains->frames[chains->nr_frames++] = frame + j;
 	}

@@ -27,4 +27,10 @@ uint32_t chains_find(struct chains *chains, const struct session_item *item, con
  */
 const uint32_t *chains_frames(struct chains *chains, uint32_t chain, size_t *nr, size_t *leaf);
 
+/*
+ * Whether a frame lies in no mapping at all. Walking the stack of code that keeps no frame pointers
+ * leads to such; a chain has at most one in a row.
+ */
+bool chains_is_stray(const struct places *places, uint32_t frame);
+
 #endif

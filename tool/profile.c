@@ -287,11 +287,19 @@ static void add_bucket(struct builder *builder, uint32_t index)
 	wanted.value[KEY_CPU] = bucket->cpu;
 	if (profile->have[KEY_EVENT])
 		wanted.value[KEY_EVENT] = bucket->event;
+	for (size_t i = nr_leaf; i < nr; i++)
+		if (chains_is_stray(places, frames[i])) {
+			builder->table->strays += bucket->samples;
+			break;
+		}
 	if (nr && (builder->flags & TABLE_CHILDREN)) {
 		for (size_t i = 0; i < nr; i++) {
 			size_t at = builder->flags & TABLE_OUTERMOST ? nr - 1 - i : i;
 			const struct frame *frame = places_frame(places, frames[at]);
 
+			/* No caller: nothing is known of it, not even that it is one. */
+			if (chains_is_stray(places, frames[at]))
+				continue;
 			set_place(profile, &wanted, frame->function, frame->source);
 			add_total(builder, &wanted, index, at);
 		}

@@ -76,6 +76,7 @@ struct table {
 	struct row *rows; /* sorted, the greatest first */
 	size_t nr;
 	struct use *uses; /* when asked for */
+	uint64_t strays;  /* samples whose callers are not all known: chains_is_stray() */
 };
 
 /* profile_table() flags */

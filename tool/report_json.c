@@ -161,6 +161,7 @@ static void put_section(const struct report *report, const struct report_section
 	}
 	put_number(buffer, "samples", section->total.samples, &first);
 	put_number(buffer, "period", section->total.period, &first);
+	put_number(buffer, "strays", section->table->strays, &first);
 	if (report->options->tree)
 		put_text(buffer, "tree_order",
 			 section->order == CALLTREE_CALLERS ? "callee" : "caller", &first);
