@@ -44,6 +44,8 @@ struct tally_sampler {
 	struct ring_place *places;
 	struct tally_ring **rings; /* those of places, as the merge wants them */
 	size_t nr_rings, nr_live;
+	bool per_task;	    /* a ring for each task, else for each processor */
+	bool directions[2]; /* whether there are forward and backward events */
 	int epoll;
 	struct tally_record_format *formats;
 	struct tly_id *ids;
@@ -259,20 +261,54 @@ static int add_place(struct tally_sampler *sampler, const struct tally_sampler_o
 	return watch_from(sampler, place, place->first_task, 0);
 }
 
+static int map_places(struct tally_sampler *sampler, const struct tally_sampler_options *options,
+		      size_t pages, struct tally_error *err)
+{
+	size_t nr_tasks = tally_counters_tasks(sampler->counters);
+	size_t nr = sampler->per_task ? nr_tasks : tally_counters_cpus(sampler->counters);
+
+	for (int backward = 0; backward < 2; backward++) {
+		for (size_t i = 0; sampler->directions[backward] && i < nr; i++) {
+			struct ring_place where = {
+				.backward = backward,
+				.cpu = sampler->per_task ? 0 : i,
+				.first_task = sampler->per_task ? i : 0,
+				.nr_tasks = sampler->per_task ? 1 : nr_tasks,
+				.fd = -1,
+			};
+			int ret = add_place(sampler, options, pages, &where, err);
+
+			if (ret < 0)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+/* The events that were redirected are detached with the last mapping of their ring. */
+static void unmap_places(struct tally_sampler *sampler)
+{
+	for (size_t i = 0; i < sampler->nr_rings; i++) {
+		if (sampler->places[i].fd >= 0)
+			epoll_ctl(sampler->epoll, EPOLL_CTL_DEL, sampler->places[i].fd, NULL);
+		tally_ring_unmap(sampler->places[i].ring);
+	}
+	sampler->nr_rings = sampler->nr_live = sampler->nr_ids = 0;
+}
+
 static int add_places(struct tally_sampler *sampler, const struct tally_sampler_options *options,
 		      struct tally_error *err)
 {
-	size_t nr_tasks = tally_counters_tasks(sampler->counters);
 	size_t nr_cpus = tally_counters_cpus(sampler->counters);
-	bool per_task = nr_cpus == 1 && tally_counters_cpu(sampler->counters, 0) < 0;
-	bool directions[2] = {false};
-	size_t nr_directions, nr_places, pages = options->pages;
-	int ret = 0;
+	size_t nr_places, pages = options->pages;
+	int ret;
 
 	for (size_t e = 0; e < tally_counters_events(sampler->counters); e++)
-		directions[tally_counters_attr(sampler->counters, e)->write_backward] = true;
-	nr_directions = directions[0] + directions[1];
-	nr_places = (per_task ? nr_tasks : nr_cpus) * nr_directions;
+		sampler->directions[tally_counters_attr(sampler->counters, e)->write_backward] =
+			true;
+	sampler->per_task = nr_cpus == 1 && tally_counters_cpu(sampler->counters, 0) < 0;
+	nr_places = (sampler->per_task ? tally_counters_tasks(sampler->counters) : nr_cpus) *
+		    (sampler->directions[0] + sampler->directions[1]);
 	if (!nr_places)
 		return tly_error(err, -ESRCH, "there is nothing to sample");
 	if (!pages)
@@ -282,23 +318,13 @@ static int add_places(struct tally_sampler *sampler, const struct tally_sampler_
 	sampler->ids = calloc(count_cells(sampler) + 1, sizeof(*sampler->ids));
 	if (!sampler->places || !sampler->rings || !sampler->ids)
 		return tly_error(err, -ENOMEM, "out of memory");
-
-	for (int backward = 0; backward < 2; backward++) {
-		for (size_t i = 0; directions[backward] && i < nr_places / nr_directions; i++) {
-			struct ring_place where = {
-				.backward = backward,
-				.cpu = per_task ? 0 : i,
-				.first_task = per_task ? i : 0,
-				.nr_tasks = per_task ? 1 : nr_tasks,
-				.fd = -1,
-			};
-
-			ret = add_place(sampler, options, pages, &where, err);
-			if (ret < 0)
-				return ret;
-		}
+	/* Others may have used up some of the budget: what was asked for is not made smaller. */
+	while ((ret = map_places(sampler, options, pages, err)) == -EPERM && !options->pages &&
+	       pages > 1) {
+		unmap_places(sampler);
+		pages /= 2;
 	}
-	return 0;
+	return ret;
 }
 
 int tally_sampler_new(struct tally_counters *counters, const struct tally_sampler_options *options,
@@ -348,8 +374,7 @@ void tally_sampler_free(struct tally_sampler *sampler)
 	if (!sampler)
 		return;
 	tly_merge_release(&sampler->merge);
-	for (size_t i = 0; i < sampler->nr_rings; i++)
-		tally_ring_unmap(sampler->places[i].ring);
+	unmap_places(sampler);
 	if (sampler->epoll >= 0)
 		close(sampler->epoll);
 	free(sampler->places);

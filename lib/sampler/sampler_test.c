@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include <tally/probe.h>
 #include <tally/sampler.h>
 
 struct fixture {
@@ -343,6 +345,52 @@ static int open_dummy(bool inherit)
 	return syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
+/* Locks all but 16 to 48 pages of what this user may lock. */
+static void use_up_budget(void)
+{
+	size_t left = tally_system_ring_budget() / sysconf(_SC_PAGESIZE);
+
+	for (size_t pages = 1 << 20; pages >= 32; pages /= 2) {
+		while (pages + 1 + 16 <= left) {
+			struct tally_ring *ring;
+
+			assert_int_equal(tally_ring_map(open_dummy(false), pages, 0, &ring, NULL),
+					 0);
+			left -= pages + 1;
+		}
+	}
+}
+
+/* An ordinary user with another recording: the rings get smaller than the budget promised. */
+static void test_rings_fit_in_what_is_left(void **state)
+{
+	const struct rlimit memlock = {64 * 1024, 64 * 1024};
+	const struct tally_sampler_options options = {0};
+	struct tally_span piece[2];
+	struct fixture f;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	pid = fork();
+	if (pid == 0) {
+		setrlimit(RLIMIT_MEMLOCK, &memlock);
+		if (setresuid(65533, 65533, 65533) < 0)
+			_exit(1);
+		if (tally_system_ring_budget() == SIZE_MAX || open_dummy(false) < 0)
+			_exit(0);
+		use_up_budget();
+		set_up(&f, "page-faults:u", 1, &self, TALLY_OPEN_DISABLED, &options);
+		tally_counters_enable(f.counters);
+		touch_pages(3);
+		_exit(tally_ring_peek(tally_sampler_ring(f.sampler, 0), piece) ? 0 : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static void test_refused_mappings(void **state)
 {
 	struct tally_ring *ring = NULL;
@@ -381,6 +429,7 @@ int main(void)
 		cmocka_unit_test(test_snapshots),
 		cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_attrs_are_checked),
+		cmocka_unit_test(test_rings_fit_in_what_is_left),
 		cmocka_unit_test(test_refused_mappings),
 	};
 
