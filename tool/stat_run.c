@@ -317,7 +317,8 @@ static int measure(struct run *run)
 	watch_run(run);
 	if (!run->ended)
 		stat_disable(stat);
-	if (options->interval)
+	if (options->interval &&
+	    (!options->interval_count || run->intervals < options->interval_count))
 		print_interval(run, run->end);
 	stat_read(stat);
 	if (run->workload && !run->ended)

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tally stat on a program that does a known number of things, and beside perf stat."""
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from tap import *
+
+TARGET = os.environ.get('STAT_TARGET', 'stat-target')
+WRITES = 'syscalls:sys_enter_write'
+NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all',
+          '--bounding-set=-all')
+
+
+def stat(*args, status=0, **more):
+    """The JSON of tally stat -j: of the last line, when there are several."""
+    done = tally('stat', '-j', *args, **more)
+    equal(done.returncode, status, 'status\n' + done.stderr)
+    return json.loads(done.stderr)
+
+
+def counts(found):
+    """{event: value} of a JSON object, for one place."""
+    return {c['event']: c['value'] for c in found['counts']}
+
+
+def need_tracepoints():
+    if tally('stat', '-e', WRITES, '--', 'true').returncode:
+        skip('tracepoints cannot be counted by this user here')
+
+
+def perf_count(event, *command):
+    if not shutil.which('perf'):
+        skip('perf is not installed')
+    done = run('perf', 'stat', '-x,', '-e', event, '--', *command)
+    value = [line for line in done.stderr.splitlines() if event in line][0].split(',')[0]
+    if not value.isdigit():
+        skip('perf says %s' % value)
+    return int(value)
+
+
+def case_page_faults_are_those_that_were_made():
+    few = counts(stat('-e', 'page-faults:u', '--', TARGET, 'pages', '100'))['page-faults:u']
+    many = counts(stat('-e', 'page-faults:u', '--', TARGET, 'pages', '2100'))['page-faults:u']
+    # What starting costs differs by a few pages from run to run; 2,000 do not.
+    check(abs(many - few - 2000) <= 20, (few, many))
+
+
+def case_page_faults_agree_with_perf():
+    ours = counts(stat('-e', 'page-faults', '--', TARGET, 'pages', '3000'))['page-faults']
+    perf = perf_count('page-faults', TARGET, 'pages', '3000')
+    check(abs(ours - perf) <= 30, (ours, perf))
+
+
+def case_tracepoint_counts_are_exact():
+    need_tracepoints()
+    equal(counts(stat('-e', WRITES, '--', TARGET, 'writes', '1234'))[WRITES], 1234)
+
+
+def case_filter_applies():
+    need_tracepoints()
+    found = stat('-e', WRITES, '--filter', 'count > 1', '--', TARGET, 'writes', '50')
+    equal(counts(found)[WRITES], 0)
+    found = stat('-e', WRITES, '--filter', 'count == 1', '--', TARGET, 'writes', '50')
+    equal(counts(found)[WRITES], 50)
+
+
+def case_sleeps_are_context_switches():
+    found = counts(stat('-e', 'context-switches', '--', TARGET, 'sleeps', '40'))
+    value = found.get('context-switches', found.get('context-switches:u'))
+    check(40 <= value, value)
+
+
+def case_threads_are_inherited_unless_told_otherwise():
+    need_tracepoints()
+    equal(counts(stat('-e', WRITES, '--', TARGET, 'threads', '5'))[WRITES], 50)
+    equal(counts(stat('-i', '-e', WRITES, '--', TARGET, 'threads', '5'))[WRITES], 0)
+
+
+def case_groups_are_counted_together():
+    found = stat('-e', '{task-clock,page-faults,context-switches}', '--', TARGET, 'pages', '10')
+    equal([c['state'] for c in found['counts']], ['counted'] * 3)
+    equal(len({c['time_enabled'] for c in found['counts']}), 1)
+
+
+def case_every_number_has_a_source():
+    found = stat('--', 'true')
+    for c in found['counts']:
+        if c['state'] == 'counted':
+            check(c['source'] in ('kernel', 'scaled'), c)
+            check(c['time_running'] <= c['time_enabled'], c)
+        else:
+            equal((c['source'], c['value']), ('none', None))
+            check(c['reason'], c)
+
+
+def case_unsupported_is_never_replaced():
+    found = stat('-e', 'cycles', '--', 'true')
+    if found['counts'][0]['state'] == 'counted':
+        skip('this machine has a PMU')
+    equal(found['counts'][0]['state'], 'not supported')
+    text = tally('stat', '-e', 'cycles,instructions', '--', 'true').stderr
+    equal(text.count('<not supported>'), 2)
+    equal(text.count('no hardware PMU'), 1, 'the reason stands once')
+
+
+def case_status_of_the_command_is_passed_on():
+    equal(tally('stat', '--', 'sh', '-c', 'exit 42').returncode, 42)
+    equal(tally('stat', '--', 'sh', '-c', 'kill -TERM $$').returncode, 128 + signal.SIGTERM)
+    equal(tally('stat', '--', '/nonexistent/program').returncode, 127)
+    equal(tally('stat', '--', '/dev/null').returncode, 126)
+    equal(stat('-e', 'task-clock', '--', 'sh', '-c', 'exit 3', status=3)['exit_status'], 3)
+
+
+def case_command_lines_that_contradict_themselves_are_refused():
+    for line in (('-p', '1', '-a'), ('-r', '3', '-a'), ('-I', '0', '--', 'true'), ('-x', ''),
+                 ('--per-thread', '--', 'true'), ('--append', '--', 'true'), ('--nosuch',),
+                 ('-n', '-e', 'cycles', '--', 'true'), ('-p', 'one')):
+        done = tally('stat', *line)
+        equal(done.returncode, 129, line)
+        contains(done.stderr, 'tally stat: ')
+
+
+def case_unknown_event_is_one_message():
+    done = tally('stat', '-e', 'page-fualts', '--', 'true')
+    equal(done.returncode, 1)
+    contains(done.stderr, 'page-faults')
+
+
+def case_repeats_give_mean_and_deviation():
+    found = stat('-r', '5', '-e', 'page-faults,task-clock', '--', TARGET, 'pages', '50')
+    equal(found['runs'], 5)
+    for c in found['counts'] + [found['elapsed']]:
+        value = c.get('value', c.get('seconds'))
+        check(c['min'] <= value <= c['max'], c)
+        check(c['stddev'] >= 0, c)
+    contains(tally('stat', '-r', '2', '-e', 'page-faults', '--', 'true').stderr, '+-')
+
+
+def case_intervals_add_up_to_the_whole():
+    need_tracepoints()
+    done = tally('stat', '-j', '-I', '20', '-e', WRITES, '--', 'sh', '-c',
+                 'for i in 1 2 3 4 5; do %s writes 100; sleep 0.03; done' % TARGET)
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    check(len(lines) > 3, len(lines))
+    times = [line['time'] for line in lines[:-1]]
+    equal(times, sorted(times))
+    parts = sum(c['value'] or 0 for line in lines[:-1] for c in line['counts'])
+    equal(parts, 500)
+    equal(lines[-1]['exit_status'], 0)
+
+
+def case_interval_count_ends_it():
+    need_root()
+    done = tally('stat', '-j', '-a', '-e', 'cpu-clock', '-I', '10', '--interval-count', '3')
+    equal(done.returncode, 0)
+    equal(len([l for l in done.stderr.splitlines() if '"interval"' in l]), 3)
+
+
+def case_timeout_ends_a_command():
+    found = stat('--timeout', '50', '-e', 'task-clock', '--', TARGET, 'spin',
+                 status=128 + signal.SIGTERM)
+    equal(found['signal'], signal.SIGTERM)
+    check(found['counts'][0]['value'] > 0, found)
+
+
+def case_delay_leaves_out_the_start():
+    need_tracepoints()
+    found = stat('-D', '300', '-e', WRITES, '--', 'sh', '-c',
+                 '%s writes 500; sleep 1; %s writes 7' % (TARGET, TARGET))
+    equal(counts(found)[WRITES], 7)
+
+
+def case_running_process_is_counted_until_it_ends():
+    target = subprocess.Popen([TARGET, 'spin'])
+    watch = subprocess.Popen([TALLY, 'stat', '-j', '-e', 'task-clock', '-p', str(target.pid)],
+                             stderr=subprocess.PIPE, text=True)
+    time.sleep(0.3)
+    target.kill()
+    target.wait()
+    found = json.loads(watch.communicate(timeout=30)[1])
+    equal(watch.returncode, 0)
+    equal((found['target'], found['ids']), ('processes', [target.pid]))
+    check(found['counts'][0]['value'] > 0, found)
+
+
+def case_interrupt_keeps_the_results():
+    target = subprocess.Popen([TARGET, 'spin'])
+    watch = subprocess.Popen([TALLY, 'stat', '-j', '-e', 'task-clock', '-t', str(target.pid)],
+                             stderr=subprocess.PIPE, text=True)
+    time.sleep(0.3)
+    watch.send_signal(signal.SIGINT)
+    found = json.loads(watch.communicate(timeout=30)[1])
+    target.kill()
+    target.wait()
+    check(found['interrupted'])
+    check(found['counts'][0]['value'] > 0, found)
+
+
+def case_process_that_is_not_there():
+    done = tally('stat', '-p', '4194303')
+    equal(done.returncode, 1)
+    contains(done.stderr, '4194303')
+
+
+def case_processors_add_up():
+    need_root()
+    found = stat('-a', '-A', '-e', 'cpu-clock', '--', 'sleep', '0.1')
+    cpus = {c['cpu'] for c in found['counts']}
+    equal((len(cpus), len(found['counts'])), (os.sysconf('SC_NPROCESSORS_ONLN'),) * 2)
+    check(all(c['value'] > 0 for c in found['counts']), found)
+
+
+def case_threads_apart():
+    target = subprocess.Popen([TARGET, 'spin'])
+    done = stat('--per-thread', '-e', 'task-clock', '-p', str(target.pid), '--timeout', '100')
+    target.kill()
+    target.wait()
+    equal([c['tid'] for c in done['counts']], [target.pid])
+    equal(done['counts'][0]['comm'], os.path.basename(TARGET)[:15])
+
+
+def case_cgroups_apart():
+    need_root()
+    found = tally('stat', '-j', '-G', '/', '-e', 'cpu-clock', '--', 'sleep', '0.05')
+    if found.returncode:
+        skip(found.stderr.strip().splitlines()[0])
+    found = json.loads(found.stderr)
+    equal([(c['cgroup'], c['state']) for c in found['counts']], [('/', 'counted')])
+
+
+def case_csv_has_the_columns_of_perf():
+    done = tally('stat', '-x', ';', '-e', 'page-faults', '--', 'true')
+    fields = done.stderr.strip().split(';')
+    equal(len(fields), 8, done.stderr)
+    check(fields[0].isdigit() and fields[3].isdigit())
+    equal((fields[2].split(':')[0], fields[4], fields[7]), ('page-faults', '100.00', 'kernel'))
+
+
+def case_output_goes_to_a_file():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'out')
+        for extra in ((), ('--append',)):
+            done = tally('stat', '-o', path, *extra, '-e', 'page-faults', '--', 'true')
+            equal((done.returncode, done.stderr), (0, ''))
+        with open(path) as file:
+            equal(file.read().count('Counted for'), 2)
+    done = tally('stat', '-o', '/nonexistent/x', '--', 'true')
+    equal(done.returncode, 1)
+
+
+def case_full_disk_is_a_failure():
+    if not os.path.exists('/dev/full'):
+        skip('no /dev/full')
+    done = tally('stat', '-o', '/dev/full', '-e', 'page-faults', '--', 'true')
+    equal(done.returncode, 1)
+    contains(done.stderr, 'No space left')
+
+
+def case_without_rights_user_code_is_counted_and_marked():
+    need_root()
+    with open('/proc/sys/kernel/perf_event_paranoid') as file:
+        if int(file.read()) < 2:
+            skip('perf_event_paranoid allows the kernel')
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        copy = shutil.copy(TALLY, folder)
+        done = run(*NOBODY, copy, 'stat', '-j', '-e', 'page-faults', '--', 'true')
+        equal(done.returncode, 0, done.stderr)
+        found = json.loads(done.stderr)['counts'][0]
+        equal((found['event'], found['user_only']), ('page-faults:u', True))
+        done = run(*NOBODY, copy, 'stat', '-a', '--', 'true')
+        contains(done.stderr, '<not permitted>')
+        contains(done.stderr, 'perf_event_paranoid')
+
+
+if __name__ == '__main__':
+    main()
