@@ -10,6 +10,8 @@
 #include "lib/symbol/machine.h"
 #include "lib/symbol/source.h"
 
+#define SOURCE_LIMIT ((size_t)512 << 20)
+
 struct tally_symbols *tally_symbols_new(const struct tally_symbols_options *options)
 {
 	struct tally_symbols *symbols = calloc(1, sizeof(*symbols));
@@ -18,6 +20,7 @@ struct tally_symbols *tally_symbols_new(const struct tally_symbols_options *opti
 
 	if (!symbols)
 		return NULL;
+	symbols->source_limit = SOURCE_LIMIT;
 	if (options)
 		symbols->options = *options;
 	if (!symbols->options.debug_dir)

@@ -49,6 +49,7 @@ struct tally_symbols {
 	struct tally_dso **table; /* by name; chained */
 	size_t nr, size;
 	struct tly_kallsyms kallsyms;
+	size_t source_limit; /* bytes of debug information kept at a time */
 	struct tally_machine *machines;
 };
 

@@ -16,8 +16,6 @@
 
 #include "lib/symbol/dso.h"
 
-#define MAX_BYTES ((size_t)512 << 20)
-
 /* What libdw keeps for a line; an estimate that only the limit needs. */
 #define LINE_BYTES 56
 
@@ -92,7 +90,7 @@ static void keep_to_the_limit(struct tally_symbols *symbols)
 		for (struct tally_dso *dso = symbols->table[i]; dso; dso = dso->next)
 			bytes += dso->source ? dso->source->bytes : 0;
 	}
-	if (bytes <= MAX_BYTES)
+	if (bytes <= symbols->source_limit)
 		return;
 	for (size_t i = 0; i < symbols->size; i++) {
 		for (struct tally_dso *dso = symbols->table[i]; dso; dso = dso->next) {

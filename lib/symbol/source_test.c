@@ -332,6 +332,14 @@ static void test_c_sections(void **state)
 		      "-O2 -g -ffunction-sections -Wl,--gc-sections -no-pie");
 }
 
+/* With room for one unit, each is dropped for the next; the answers are the same. */
+static void test_limited_memory(void **state)
+{
+	(void)state;
+	symbols->source_limit = 0;
+	check_program("gcc", "main.c other.c", "-O2 -g -gdwarf-4");
+}
+
 static void test_clang(void **state)
 {
 	(void)state;
@@ -473,6 +481,7 @@ int main(void)
 		TEST(test_c_dwarf_5),
 		TEST(test_c_dwarf_4),
 		TEST(test_c_sections),
+		TEST(test_limited_memory),
 		TEST(test_clang),
 		TEST(test_cxx),
 		TEST(test_system_library),
