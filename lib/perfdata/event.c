@@ -10,8 +10,6 @@
 
 #include "lib/error.h"
 
-#define MAX_EVENTS 65536u
-
 static struct tly_event **room_for_one(struct tally_perfdata *reader)
 {
 	struct tly_event **events;
@@ -61,8 +59,8 @@ int tly_event_add(struct tally_perfdata *reader, const void *attr, size_t attr_s
 	if (size > attr_size || size < PERF_ATTR_SIZE_VER0)
 		return tly_damaged(reader, offset, "an event's attributes claim %u bytes of %zu",
 				   size, attr_size);
-	if (reader->nr_events == MAX_EVENTS)
-		return tly_damaged(reader, offset, "it has more than %u events", MAX_EVENTS);
+	if (reader->nr_events == TLY_MAX_EVENTS)
+		return tly_damaged(reader, offset, "it has more than %u events", TLY_MAX_EVENTS);
 	/* Never shorter than the struct we know, so that every field of it may be read. */
 	copy = tly_keep(reader, size > sizeof(*copy) ? size : sizeof(*copy));
 	event = tly_keep(reader, sizeof(*event));

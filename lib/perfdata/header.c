@@ -19,7 +19,6 @@
 #include "lib/error.h"
 #include "lib/perfdata/format.h"
 
-#define MAX_EVENTS  65536u
 #define MAX_FEATURE (256u << 20)
 #define MAX_ATTR    4096u
 
@@ -110,7 +109,7 @@ static int read_attrs(struct tally_perfdata *reader, const struct tly_file_heade
 		return tly_damaged(reader, offsetof(struct tly_file_header, attr_size),
 				   "an event's attributes cannot take %zu bytes", entry);
 	if (!header->attrs.size || header->attrs.size % entry ||
-	    header->attrs.size / entry > MAX_EVENTS || !section_fits(&header->attrs, file_size))
+	    header->attrs.size / entry > TLY_MAX_EVENTS || !section_fits(&header->attrs, file_size))
 		return bad_section(reader, "attributes", &header->attrs, file_size);
 	attrs = malloc(header->attrs.size);
 	if (!attrs)

@@ -15,6 +15,9 @@
 #include "lib/perfdata/inflate.h"
 #include "lib/perfdata/window.h"
 
+/* More is damage: what keeps a size that is not true from asking for all memory. */
+#define TLY_MAX_EVENTS 65536u
+
 struct tly_order;
 
 struct tly_event {
