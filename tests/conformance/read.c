@@ -16,8 +16,6 @@
  */
 #define SPUN 1000000
 
-#define ALL (TIMES | PERF_FORMAT_ID | PERF_FORMAT_LOST)
-
 static int faults_with(uint64_t read_format, int group)
 {
 	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
