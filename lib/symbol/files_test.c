@@ -130,8 +130,10 @@ static int tear_down(void **state)
 
 static void need_tools(void)
 {
-	if (!hidden_offset || !run("objcopy --version && strip --version"))
+	if (!hidden_offset || !run("objcopy --version && strip --version")) {
+		print_message("# SKIP gcc, objcopy or strip is not installed\n");
 		skip();
+	}
 }
 
 static void open_machine(const struct tally_symbols_options *options)
@@ -203,8 +205,10 @@ static void test_mini_debug_info(void **state)
 
 	(void)state;
 	need_tools();
-	if (!run("xz --version"))
+	if (!run("xz --version")) {
+		print_message("# SKIP xz is not installed\n");
 		skip();
+	}
 	assert_true(run("objcopy --strip-debug program stripped.mini && xz -k stripped.mini && "
 			"strip -o stripped program && "
 			"objcopy --add-section .gnu_debugdata=stripped.mini.xz stripped"));
@@ -378,8 +382,10 @@ static void test_debuginfod(void **state)
 
 	(void)state;
 	need_tools();
-	if (access("/usr/lib/x86_64-linux-gnu/libdebuginfod.so.1", R_OK))
+	if (access("/usr/lib/x86_64-linux-gnu/libdebuginfod.so.1", R_OK)) {
+		print_message("# SKIP libdebuginfod is not installed\n");
 		skip();
+	}
 	hex(id);
 	assert_true(run("strip -o stripped program && mkdir -p store/buildid/%s && "
 			"objcopy --only-keep-debug program store/buildid/%s/debuginfo",

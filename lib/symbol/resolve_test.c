@@ -83,8 +83,10 @@ static void test_libc_against_nm(void **state)
 	(void)state;
 	assert_int_equal(tally_machine_feed_proc(machine, getpid(), NULL), 0);
 	assert_true(dladdr((void *)getpid, &libc));
-	if (system("nm --version >/dev/null 2>&1"))
+	if (system("nm --version >/dev/null 2>&1")) {
+		print_message("# SKIP nm is not installed\n");
 		skip();
+	}
 	snprintf(command, sizeof(command), "nm -D -S --defined-only %s", libc.dli_fname);
 	nm = popen(command, "r");
 	assert_non_null(nm);
@@ -136,8 +138,10 @@ static void test_plt(void **state)
 	FILE *out;
 
 	(void)state;
-	if (system("objdump --version >/dev/null 2>&1"))
+	if (system("objdump --version >/dev/null 2>&1")) {
+		print_message("# SKIP objdump is not installed\n");
 		skip();
+	}
 	assert_int_equal(close(mkstemp(path)), 0);
 	assert_int_equal(tally_machine_feed_proc(machine, getpid(), NULL), 0);
 	location = resolve(getpid(), local_function);
@@ -167,8 +171,10 @@ static void test_vdso(void **state)
 	bool found = false;
 
 	(void)state;
-	if (!image)
+	if (!image) {
+		print_message("# SKIP this kernel maps no vdso\n");
 		skip();
+	}
 	assert_int_equal(tally_machine_feed_proc(machine, getpid(), NULL), 0);
 	for (size_t at = 0; at < 4096; at += 16) {
 		location = resolve(getpid(), image + at);

@@ -364,8 +364,10 @@ static void test_system_library(void **state)
 	const char *path = "/lib/x86_64-linux-gnu/libc.so.6";
 
 	(void)state;
-	if (tly_elf_open(&file, path, false))
+	if (tly_elf_open(&file, path, false)) {
+		print_message("# SKIP the C library is not where Debian has it\n");
 		skip();
+	}
 	dso = tly_dso_get(symbols, path, TLY_DSO_FILE, NULL, 0);
 	tly_dso_load(dso);
 	debug = tly_debug_file(dso, file.elf);
@@ -393,8 +395,10 @@ static void test_split_file_is_gone(void **state)
 	char path[256];
 
 	(void)state;
-	if (!run("gcc --version >/dev/null 2>&1"))
+	if (!run("gcc --version >/dev/null 2>&1")) {
+		print_message("# SKIP gcc is not installed\n");
 		skip();
+	}
 	write_file("main.c", c_main);
 	write_file("other.c", c_other);
 	write_file("shared.h", c_shared);
@@ -426,8 +430,10 @@ static void test_separate_debug_file(void **state)
 	uint64_t address = 0;
 
 	(void)state;
-	if (!run("gcc --version >/dev/null 2>&1 && objcopy --version >/dev/null 2>&1"))
+	if (!run("gcc --version >/dev/null 2>&1 && objcopy --version >/dev/null 2>&1")) {
+		print_message("# SKIP gcc or objcopy is not installed\n");
 		skip();
+	}
 	write_file("main.c", c_main);
 	write_file("other.c", c_other);
 	write_file("shared.h", c_shared);

@@ -307,8 +307,10 @@ static void test_code_without_information(void **state)
 	bool found = false;
 
 	(void)state;
-	if (code == MAP_FAILED)
+	if (code == MAP_FAILED) {
+		print_message("# SKIP no memory may be written and executed\n");
 		skip();
+	}
 	memcpy(code, jit_code, sizeof(jit_code));
 	sink = ((int (*)(int (*)(void)))(uintptr_t)code)(take);
 	unwind_with(ALL_REGS, MAX_FRAMES);
