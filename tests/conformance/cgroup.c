@@ -16,10 +16,33 @@ struct group {
 	int fd;
 };
 
+/* A case that failed may have left tasks in it: back to the group above. */
+static void empty_group(const struct group *group)
+{
+	char inside[640], above[640];
+	FILE *procs;
+	int pid;
+
+	snprintf(inside, sizeof(inside), "%s/cgroup.procs", group->path);
+	snprintf(above, sizeof(above), "%s/../cgroup.procs", group->path);
+	procs = fopen(inside, "re");
+	while (procs && fscanf(procs, "%d", &pid) == 1) {
+		FILE *target = fopen(above, "we");
+
+		if (target) {
+			fprintf(target, "%d", pid);
+			fclose(target);
+		}
+	}
+	if (procs)
+		fclose(procs);
+}
+
 static void remove_group(void *arg)
 {
 	struct group *group = arg;
 
+	empty_group(group);
 	/* a task that just left may still count for a moment */
 	for (int i = 0; i < 200 && rmdir(group->path) && errno == EBUSY; i++)
 		usleep(5000);
