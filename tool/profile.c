@@ -414,7 +414,8 @@ struct bucket_view profile_bucket(struct profile *profile, uint32_t index)
 		.samples = bucket->samples,
 		.comm = bucket->comm < profile->nr_comms ? profile->comms[bucket->comm] : "",
 	};
+	size_t nr_leaf;
 
-	view.frames = chains_frames(profile->chains, bucket->chain, &view.nr_frames, &view.nr_leaf);
+	view.frames = chains_frames(profile->chains, bucket->chain, &view.nr_frames, &nr_leaf);
 	return view;
 }

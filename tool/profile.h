@@ -100,7 +100,7 @@ struct bucket_view {
 	uint64_t period, samples;
 	const char *comm;
 	const uint32_t *frames; /* as chains_frames() */
-	size_t nr_frames, nr_leaf;
+	size_t nr_frames;
 };
 struct bucket_view profile_bucket(struct profile *profile, uint32_t bucket);
 size_t profile_buckets(const struct profile *profile);

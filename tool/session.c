@@ -236,7 +236,6 @@ static void fill_in(struct session *session, struct session_item *item)
 
 	*item = (struct session_item){
 		.record = record,
-		.offset = current->offset,
 		.is_sample = record->type == PERF_RECORD_SAMPLE,
 		.event = current->event,
 		.pid = record->id.pid,

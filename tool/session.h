@@ -54,7 +54,6 @@ struct session {
 /* One sample, or with options->others any record. Valid until the next session_next(). */
 struct session_item {
 	const struct tally_record *record;
-	uint64_t offset;
 	bool is_sample; /* what follows is of samples alone, but for pid, tid and time */
 	size_t event;	/* SIZE_MAX: of none */
 	uint32_t pid, tid;
