@@ -233,6 +233,14 @@ static bool take_signal(struct run *run, const struct signalfd_siginfo *info)
 	return true;
 }
 
+static bool command_ended(struct run *run)
+{
+	run->ended =
+		run->workload && tally_workload_wait(run->workload, false, &run->stat->wait_status,
+						     &run->usage) == 1;
+	return run->ended;
+}
+
 static void watch_run(struct run *run)
 {
 	const struct stat_options *options = &run->stat->options;
@@ -245,10 +253,7 @@ static void watch_run(struct run *run)
 			going = meet_deadlines(run);
 			break;
 		case WAKE_COMMAND:
-			run->ended = run->workload &&
-				     tally_workload_wait(run->workload, false,
-							 &run->stat->wait_status, &run->usage) == 1;
-			going = !run->ended;
+			going = !command_ended(run);
 			break;
 		case WAKE_SIGNAL:
 			going = take_signal(run, &info);
@@ -263,15 +268,23 @@ static void watch_run(struct run *run)
 	run->end = now();
 }
 
-/* The measurement ended before the command did. */
+/*
+ * The measurement ended before the command did. One that does not heed SIGTERM is waited for, until
+ * somebody who is tired of that sends us another signal.
+ */
 static void end_command(struct run *run)
 {
-	stop_watch(run->watch);
-	kill(tally_workload_pid(run->workload), SIGTERM);
-	kill(tally_workload_pid(run->workload), SIGCONT);
-	while (tally_workload_wait(run->workload, true, &run->stat->wait_status, &run->usage) ==
-	       -EINTR)
-		;
+	pid_t pid = tally_workload_pid(run->workload);
+	struct signalfd_siginfo info;
+
+	kill(pid, SIGTERM);
+	kill(pid, SIGCONT);
+	while (!command_ended(run)) {
+		if (wait_for(run->watch, &run->stat->options, INFINITY, &info) == WAKE_SIGNAL) {
+			run->stat->interrupted = true;
+			kill(pid, SIGKILL);
+		}
+	}
 }
 
 static void set_deadlines(struct run *run)
@@ -371,8 +384,7 @@ int stat_run(struct stat_session *stat)
 			break;
 	}
 	show_progress(options, 0);
-	if (watch.fds)
-		stop_watch(&watch);
+	stop_watch(&watch);
 	if (status != TOOL_OK)
 		return status;
 	printer(stat)->finish(stat);

@@ -168,6 +168,24 @@ def case_timeout_ends_a_command():
     check(found['counts'][0]['value'] > 0, found)
 
 
+def case_timeout_ends_each_of_several_runs():
+    found = stat('-r', '3', '--timeout', '50', '-e', 'task-clock', '--', TARGET, 'spin',
+                 status=128 + signal.SIGTERM)
+    equal((found['runs'], found['interrupted']), (3, False))
+
+
+def case_interrupt_kills_a_command_that_outlives_the_timeout():
+    watch = subprocess.Popen([TALLY, 'stat', '-j', '-e', 'task-clock', '--timeout', '300', '--',
+                              'sh', '-c', 'trap "" TERM INT; exec %s spin' % TARGET],
+                             stderr=subprocess.PIPE, text=True)
+    time.sleep(0.8)
+    equal(watch.poll(), None)
+    watch.send_signal(signal.SIGINT)
+    found = json.loads(watch.communicate(timeout=30)[1])
+    equal((found['interrupted'], found['signal']), (True, signal.SIGKILL))
+    check(found['counts'][0]['value'] > 0, found)
+
+
 def case_delay_leaves_out_the_start():
     need_tracepoints()
     found = stat('-D', '300', '-e', WRITES, '--', 'sh', '-c',
