@@ -74,6 +74,8 @@ static void write_cell(struct tool_json *json, const struct stat_table *table, s
 		tool_json_text(json, "reason", what);
 		tool_json_text(json, "remedy", *remedy ? remedy : NULL);
 	}
+	if (e->snapshot)
+		tool_json_bool(json, "snapshot", true);
 	if (e->user_only)
 		tool_json_bool(json, "user_only", true);
 	tool_json_end(json);

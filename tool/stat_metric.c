@@ -3,7 +3,7 @@
  * Every derived number is a row: the event it stands beside, what that is divided by, and how.
  * Events are known by their encoding, since people rename them; both sides must have counted the
  * same modes, or the quotient would mean nothing. An event without a row gets its rate per second
- * of running time.
+ * of running time, unless it is a level: occupancy per second means nothing.
  */
 #include "tool/stat_metric.h"
 
@@ -146,7 +146,8 @@ bool stat_metric(const struct stat_table *table, size_t place, size_t event, dou
 		metric->value = formula->form == PERCENT ? 100 * count / base : count / base;
 	}
 	/* What has a unit of its own (Joules) is no number of occurrences. */
-	if (base <= 0 && !(formula && formula->form == PARALLEL) && !*table->events[event].unit) {
+	if (base <= 0 && !(formula && formula->form == PARALLEL) && !*table->events[event].unit &&
+	    !table->events[event].snapshot) {
 		metric->unit = "/sec";
 		metric->rate = true;
 		metric->percent = false;

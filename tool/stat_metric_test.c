@@ -235,6 +235,8 @@ static void test_differences(void **state)
 		{{0, 0, 0}, {0, 0, 0}, TALLY_NOT_COUNTED, TALLY_SOURCE_NONE, 0},
 	};
 
+	const struct stat_event event = {0};
+
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct tally_value before =
@@ -242,11 +244,33 @@ static void test_differences(void **state)
 		struct tally_value now = value(rows[i].now[0], rows[i].now[1], rows[i].now[2]);
 		struct tally_value difference;
 
-		stat_difference(&now, &before, &difference);
+		stat_difference(&event, &now, &before, &difference);
 		assert_int_equal(difference.state, rows[i].state);
 		assert_int_equal(difference.source, rows[i].source);
 		assert_int_equal(difference.scaled, rows[i].scaled);
 	}
+}
+
+/* The level falls from 8 to 6; it was seen for half of the time, and is 6 all the same. */
+static void test_snapshots(void **state)
+{
+	const struct stat_event event = {.snapshot = true};
+	struct tally_value before = value(8, 8, 4), now = value(6, 16, 8), difference;
+	struct fixture f;
+
+	(void)state;
+	stat_unscale_snapshot(&event, &now);
+	assert_int_equal(now.scaled, 6);
+	assert_int_equal(now.source, TALLY_SOURCE_KERNEL);
+	stat_difference(&event, &now, &before, &difference);
+	assert_int_equal(difference.state, TALLY_COUNTED);
+	assert_int_equal(difference.scaled, 6);
+	start(&f);
+	add(&f, PERF_TYPE_MAX, 1, 6);
+	add(&f, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 1000);
+	assert_metric(&f, 1, 6e6, "/sec");
+	f.events[0].snapshot = true;
+	assert_none(&f, 1);
 }
 
 int main(void)
@@ -261,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_units_have_no_rate),
 		cmocka_unit_test(test_mean_of_runs),
 		cmocka_unit_test(test_differences),
+		cmocka_unit_test(test_snapshots),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

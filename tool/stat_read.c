@@ -50,6 +50,7 @@ static bool describe_event(const struct stat_set *set, size_t index, struct stat
 		.scale = source->scale,
 		.cgroup = set->cgroup,
 		.user_only = attr->exclude_kernel && !source->attr->exclude_kernel,
+		.snapshot = source->flags & TALLY_EVENT_SNAPSHOT,
 		.type = attr->type,
 		.config = attr->config,
 		.excludes = attr->exclude_user | attr->exclude_kernel << 1 | attr->exclude_hv << 2,
@@ -212,22 +213,27 @@ void stat_read(struct stat_session *stat)
 	for (size_t place = 0; place < table->nr_places; place++) {
 		size_t event = 0;
 
-		for (size_t i = 0; i < stat->nr_sets; i++)
-			for (size_t j = 0; j < tally_events_count(stat->sets[i].events); j++)
-				read_cell(stat, stat->sets[i].counters, j, place,
-					  &stat_cell(table, place, event++)->value);
+		for (size_t i = 0; i < stat->nr_sets; i++) {
+			for (size_t j = 0; j < tally_events_count(stat->sets[i].events); j++) {
+				struct tally_value *value = &stat_cell(table, place, event)->value;
+
+				read_cell(stat, stat->sets[i].counters, j, place, value);
+				stat_unscale_snapshot(&table->events[event++], value);
+			}
+		}
 	}
 }
 
 void stat_read_interval(struct stat_session *stat)
 {
-	const size_t nr = stat->table.nr_places * stat->table.nr_events;
+	const struct stat_table *table = &stat->table;
 
 	stat_read(stat);
-	for (size_t i = 0; i < nr; i++) {
-		struct tally_value now = stat->table.cells[i].value;
+	for (size_t i = 0; i < table->nr_places * table->nr_events; i++) {
+		struct tally_value now = table->cells[i].value;
 
-		stat_difference(&now, &stat->last[i], &stat->table.cells[i].value);
+		stat_difference(&table->events[i % table->nr_events], &now, &stat->last[i],
+				&table->cells[i].value);
 		stat->last[i] = now;
 	}
 }

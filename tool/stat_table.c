@@ -26,11 +26,11 @@ static uint64_t subtract(uint64_t now, uint64_t before)
  * Multiplexed events are scaled by the interval's own times: what the total was scaled by would
  * charge an interval for what others did not see.
  */
-void stat_difference(const struct tally_value *now, const struct tally_value *before,
-		     struct tally_value *difference)
+void stat_difference(const struct stat_event *event, const struct tally_value *now,
+		     const struct tally_value *before, struct tally_value *difference)
 {
 	*difference = *now;
-	if (now->state != TALLY_COUNTED)
+	if (now->state != TALLY_COUNTED || event->snapshot)
 		return;
 	difference->raw = subtract(now->raw, before->raw);
 	difference->time_enabled = subtract(now->time_enabled, before->time_enabled);
@@ -51,6 +51,15 @@ void stat_difference(const struct tally_value *now, const struct tally_value *be
 		if (now->source == TALLY_SOURCE_SCALED)
 			difference->source = TALLY_SOURCE_KERNEL;
 	}
+}
+
+void stat_unscale_snapshot(const struct stat_event *event, struct tally_value *value)
+{
+	if (!event->snapshot)
+		return;
+	value->scaled = value->raw;
+	if (value->source == TALLY_SOURCE_SCALED)
+		value->source = TALLY_SOURCE_KERNEL;
 }
 
 const char *stat_source_name(enum tally_source source)

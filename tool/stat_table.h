@@ -20,6 +20,7 @@ struct stat_event {
 	double scale;
 	const char *cgroup; /* or NULL */
 	bool user_only;	    /* narrowed to user code, since no more was allowed */
+	bool snapshot;	    /* a value of the moment (occupancy), not a sum of occurrences */
 	uint32_t type;	    /* of the attr, by which metrics know it */
 	uint64_t config;
 	unsigned int excludes;	  /* attr.exclude_user, _kernel and _hv as bits 0 to 2 */
@@ -60,9 +61,12 @@ double stat_count(const struct stat_table *table, size_t place, size_t event);
 /* Percent of the time enabled in which the event was really counted. */
 double stat_running(const struct tally_value *value);
 
-/* What was counted between two readings of one cell. */
-void stat_difference(const struct tally_value *now, const struct tally_value *before,
-		     struct tally_value *difference);
+/* What was counted between two readings of one cell of @event; of a snapshot, the later one. */
+void stat_difference(const struct stat_event *event, const struct tally_value *now,
+		     const struct tally_value *before, struct tally_value *difference);
+
+/* Takes back the scaling of a snapshot: an hour's level is no higher than a second's. */
+void stat_unscale_snapshot(const struct stat_event *event, struct tally_value *value);
 
 /* "kernel", "scaled", ...; "counted", "not supported", ...: the words of CSV and JSON. */
 const char *stat_source_name(enum tally_source source);
