@@ -162,8 +162,9 @@ struct tally_counters;
  * fails only when the target cannot be measured at all: no such process, no right to any of the
  * events, too few descriptors. @events must outlive the counters; its attrs are not changed.
  *
- * Errors: those of tally_attr_open(); -ESRCH one of the ids is no running task, -EINVAL no event or
- * no task was given, -EMFILE, -ENOMEM, those of open(2) for the cgroup.
+ * Errors: those of tally_attr_open(); -ESRCH one of the ids is no running task, -ENODEV one of cpus
+ * is not online, -EINVAL no event or no task was given, -EMFILE, -ENOMEM, those of open(2) for the
+ * cgroup.
  */
 int tally_counters_open(const struct tally_events *events, const struct tally_target *target,
 			unsigned int flags, struct tally_counters **counters,

@@ -153,19 +153,30 @@ static int resolve_cpus(struct tly_axes *axes, const struct tally_target *target
 	return 0;
 }
 
-/* Whether the processors that were named are all that are online. */
-static bool covers_online(const struct tly_axes *axes)
+/*
+ * The processors that were named have to be online: one that is not is the whole target's mistake,
+ * whatever the events. They may be all that are.
+ */
+static int compare_online(struct tly_axes *axes, struct tally_error *err)
 {
 	int *online;
 	size_t nr;
-	bool all = true;
+	int code = tly_cpulist_online(&online, &nr);
 
-	if (tly_cpulist_online(&online, &nr) < 0)
-		return false;
-	for (size_t i = 0; i < nr && all; i++)
-		all = tly_cpulist_has(axes->cpus, axes->nr_cpus, online[i]);
+	if (code < 0)
+		return tly_error(err, code, "out of memory");
+	axes->all_cpus = true;
+	for (size_t i = 0; i < nr && axes->all_cpus; i++)
+		axes->all_cpus = tly_cpulist_has(axes->cpus, axes->nr_cpus, online[i]);
+	for (size_t i = 0; i < axes->nr_cpus && code == 0; i++) {
+		if (tly_cpulist_has(online, nr, axes->cpus[i]))
+			continue;
+		code = tly_error(err, -ENODEV, "there is no processor %d online", axes->cpus[i]);
+		tly_error_remedy(err, "see those that there are: "
+				      "cat /sys/devices/system/cpu/online");
+	}
 	free(online);
-	return all;
+	return code;
 }
 
 int tly_axes_resolve(struct tly_axes *axes, const struct tally_target *target,
@@ -186,8 +197,11 @@ int tly_axes_resolve(struct tly_axes *axes, const struct tally_target *target,
 		tly_error(err, code, "out of memory");
 		goto fail;
 	}
-	if (!axes->all_cpus)
-		axes->all_cpus = covers_online(axes);
+	if (!axes->all_cpus) {
+		code = compare_online(axes, err);
+		if (code < 0)
+			goto fail;
+	}
 	return 0;
 fail:
 	tly_axes_release(axes);
