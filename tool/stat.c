@@ -266,8 +266,8 @@ static int check_line(const struct line *line)
 		return tool_usage(command, "--per-thread and -r do not go together");
 	if (line->append && !line->output)
 		return tool_usage(command, "--append wants a file to append to (-o)");
-	if (line->null && (tally_events_count(line->events) || line->detail))
-		return tool_usage(command, "-n counts nothing: leave out -e and -d");
+	if (line->null && (tally_events_count(line->events) || line->detail || o->interval))
+		return tool_usage(command, "-n counts nothing: leave out -e, -d and -I");
 	return TOOL_OK;
 }
 
@@ -448,7 +448,9 @@ static int prepare(struct line *line, struct stat_session *stat)
 
 static int run(const struct tool_command *command, int argc, char **argv)
 {
-	struct stat_session stat = {.options = {.big_numbers = true, .repeat = 1}};
+	struct tool_reasons reasons = {0};
+	struct stat_session stat = {.options = {.big_numbers = true, .repeat = 1},
+				    .reasons = &reasons};
 	struct line line = {.command = command, .options = &stat.options};
 	int status;
 

@@ -16,6 +16,7 @@
 #include <tally/counter.h>
 #include <tally/workload.h>
 
+#include "tool/reasons.h"
 #include "tool/stat_table.h"
 
 enum stat_format { STAT_TEXT, STAT_CSV, STAT_JSON };
@@ -46,9 +47,10 @@ struct stat_session {
 	struct stat_set *sets;
 	size_t nr_sets;
 	struct stat_table table;
-	struct tally_value *last; /* [place][event]: what the interval before ended with */
-	int wait_status;	  /* of the command, as of wait(2) */
-	bool interrupted;	  /* by a signal to us */
+	struct tally_value *last;     /* [place][event]: what the interval before ended with */
+	struct tool_reasons *reasons; /* footnotes, numbered alike in all intervals */
+	int wait_status;	      /* of the command, as of wait(2) */
+	bool interrupted;	      /* by a signal to us */
 };
 
 /* stat_run.c: does it all and prints; returns the tool's exit status. */

@@ -98,6 +98,8 @@ static void write_cells(const struct stat_session *stat, double time, double ela
 {
 	for (size_t event = 0; event < stat->table.nr_events; event++) {
 		for (size_t place = 0; place < stat->table.nr_places; place++) {
+			if (stat_cell(&stat->table, place, event)->absent)
+				continue;
 			if (time >= 0)
 				fprintf(stat->options.out, "%.9f%s", time, stat->options.separator);
 			write_cell(stat, place, event, elapsed);

@@ -86,7 +86,8 @@ static void write_cells(struct tool_json *json, const struct stat_table *table, 
 	tool_json_array(json, "counts");
 	for (size_t event = 0; event < table->nr_events; event++)
 		for (size_t place = 0; place < table->nr_places; place++)
-			write_cell(json, table, place, event, elapsed);
+			if (!stat_cell(table, place, event)->absent)
+				write_cell(json, table, place, event, elapsed);
 	tool_json_end(json);
 }
 

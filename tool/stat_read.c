@@ -100,6 +100,8 @@ static int lay_out(struct stat_session *stat, struct tally_error *err)
 
 	for (size_t i = 0; i < stat->nr_sets; i++)
 		nr_events += tally_events_count(stat->sets[i].events);
+	table->by_task = stat->options.target.kind == TALLY_TARGET_PROCESS ||
+			 stat->options.target.kind == TALLY_TARGET_THREADS;
 	table->nr_places = first ? count_places(stat, first) : 1;
 	nr_cells = table->nr_places * nr_events;
 	table->events = calloc(nr_events + 1, sizeof(*table->events));
@@ -180,6 +182,15 @@ static void add(struct tally_value *sum, const struct tally_value *value)
 		sum->source = value->source;
 }
 
+/* System-wide, an event that opened and is not here has its unit on other processors. */
+static bool is_absent(const struct stat_session *stat, struct tally_counters *counters,
+		      size_t event, size_t place)
+{
+	return stat->options.per_cpu && !stat->table.by_task &&
+	       !tally_counters_error(counters, event) &&
+	       !tally_counters_at(counters, event, 0, place);
+}
+
 static void read_cell(const struct stat_session *stat, struct tally_counters *counters,
 		      size_t event, size_t place, struct tally_value *value)
 {
@@ -215,10 +226,12 @@ void stat_read(struct stat_session *stat)
 
 		for (size_t i = 0; i < stat->nr_sets; i++) {
 			for (size_t j = 0; j < tally_events_count(stat->sets[i].events); j++) {
-				struct tally_value *value = &stat_cell(table, place, event)->value;
+				struct tally_counters *counters = stat->sets[i].counters;
+				struct stat_cell *cell = stat_cell(table, place, event);
 
-				read_cell(stat, stat->sets[i].counters, j, place, value);
-				stat_unscale_snapshot(&table->events[event++], value);
+				cell->absent = is_absent(stat, counters, j, place);
+				read_cell(stat, counters, j, place, &cell->value);
+				stat_unscale_snapshot(&table->events[event++], &cell->value);
 			}
 		}
 	}
@@ -276,6 +289,13 @@ static const char *without_name(const char *what, const char *name)
 		       : what - strlen(start);
 }
 
+/* Of the hardware, which has few. */
+static bool needs_counter(const struct stat_event *event)
+{
+	return event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT &&
+	       event->type != PERF_TYPE_BREAKPOINT;
+}
+
 void stat_reason(const struct stat_table *table, size_t place, size_t event, const char **what,
 		 const char **remedy)
 {
@@ -285,7 +305,15 @@ void stat_reason(const struct stat_table *table, size_t place, size_t event, con
 	if (error->code) {
 		*what = without_name(error->what, table->events[event].name);
 		*remedy = error->remedy;
-	} else if (value->time_enabled) {
+	} else if (table->by_task && table->places[place].cpu >= 0 &&
+		   !needs_counter(&table->events[event])) {
+		*what = "nothing of the target ran on this processor";
+		*remedy = "";
+	} else if (table->by_task && table->places[place].cpu >= 0) {
+		*what = "nothing of the target ran on this processor, or the event found no free "
+			"counter there";
+		*remedy = "count fewer events at once";
+	} else if (value->time_enabled && needs_counter(&table->events[event])) {
 		*what = "the event waited for a free counter all the time";
 		*remedy = "count fewer events at once, or sudo sysctl kernel.nmi_watchdog=0, which "
 			  "frees one";

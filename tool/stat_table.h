@@ -36,6 +36,7 @@ struct stat_place {
 struct stat_cell {
 	struct tally_value value; /* of the last run, or of the interval */
 	struct spread spread;	  /* of tally_value.scaled over the runs that counted */
+	bool absent; /* the event's unit is counted on another processor: no line for it here */
 };
 
 struct stat_table {
@@ -47,6 +48,7 @@ struct stat_table {
 	size_t runs;
 	struct spread elapsed, user, sys; /* seconds; user and sys of a command only */
 	bool has_command;
+	bool by_task; /* the target is tasks, not processors */
 };
 
 static inline struct stat_cell *stat_cell(const struct stat_table *table, size_t place,

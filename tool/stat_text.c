@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "tool/reasons.h"
 #include "tool/stat_metric.h"
@@ -23,14 +24,16 @@ struct text {
 	const struct stat_session *stat;
 	FILE *out;
 	int name_width;
+	int pad; /* spaces between the name and what follows, if anything does */
 	const char *bold, *dim, *plain;
-	struct tool_reasons reasons;
+	struct tool_reasons *reasons;
 };
 
 static void start_text(struct text *text, const struct stat_session *stat)
 {
 	*text = (struct text){.stat = stat,
 			      .out = stat->options.out,
+			      .reasons = stat->reasons,
 			      .name_width = MIN_NAME,
 			      .bold = "",
 			      .dim = "",
@@ -100,7 +103,13 @@ static void write_place(const struct text *text, const struct stat_place *place)
 	}
 }
 
-static void write_metric(const struct text *text, size_t place, size_t event, double elapsed)
+static void pad_name(struct text *text)
+{
+	fprintf(text->out, "%*s", text->pad, "");
+	text->pad = 0;
+}
+
+static void write_metric(struct text *text, size_t place, size_t event, double elapsed)
 {
 	static const char prefixes[] = " KMGT";
 	struct stat_metric metric;
@@ -117,6 +126,7 @@ static void write_metric(const struct text *text, size_t place, size_t event, do
 		snprintf(unit, sizeof(unit), "%c%s", prefixes[prefix], metric.unit);
 	else
 		snprintf(unit, sizeof(unit), "%s", metric.unit);
+	pad_name(text);
 	if (metric.percent)
 		fprintf(text->out, " # %8.2f%% %s", metric.value, unit);
 	else
@@ -124,8 +134,10 @@ static void write_metric(const struct text *text, size_t place, size_t event, do
 }
 
 /* Nothing for what the kernel counted all the time: that is what everybody expects. */
-static void write_source(const struct text *text, const struct tally_value *value)
+static void write_source(struct text *text, const struct tally_value *value)
 {
+	if (value->source > TALLY_SOURCE_KERNEL)
+		pad_name(text);
 	switch (value->source) {
 	case TALLY_SOURCE_NONE:
 	case TALLY_SOURCE_KERNEL:
@@ -157,19 +169,26 @@ static void write_cell(struct text *text, size_t place, size_t event, double ela
 		stat_reason(table, place, event, &what, &remedy);
 		snprintf(state, sizeof(state), "<%s>", stat_state_name(cell->value.state));
 		fprintf(text->out, "%18s %-5s%s%-*s # [%zu]", state, "", text->dim,
-			text->name_width, e->name, tool_reason(&text->reasons, what, remedy));
+			text->name_width, e->name, tool_reason(text->reasons, what, remedy));
 		fprintf(text->out, "%s", text->plain);
 	} else {
 		format_value(text, place, event, value, sizeof(value));
-		fprintf(text->out, "%s%18s%s %-5s%-*s", text->bold, value, text->plain, e->unit,
-			text->name_width, e->name);
+		fprintf(text->out, "%s%18s%s %-5s%s", text->bold, value, text->plain, e->unit,
+			e->name);
+		text->pad = text->name_width - (int)strlen(e->name);
+		if (text->pad < 0)
+			text->pad = 0;
 		write_metric(text, place, event, elapsed);
-		if (table->runs > 1)
+		if (table->runs > 1) {
+			pad_name(text);
 			fprintf(text->out, "  ( +- %5.2f%% )", spread_percent(&cell->spread));
+		}
 		write_source(text, &cell->value);
 	}
-	if (e->cgroup)
+	if (e->cgroup) {
+		pad_name(text);
 		fprintf(text->out, "  %s", e->cgroup);
+	}
 	fputc('\n', text->out);
 }
 
@@ -178,6 +197,8 @@ static void write_cells(struct text *text, double time, double elapsed)
 {
 	for (size_t event = 0; event < text->stat->table.nr_events; event++) {
 		for (size_t place = 0; place < text->stat->table.nr_places; place++) {
+			if (stat_cell(&text->stat->table, place, event)->absent)
+				continue;
 			if (time >= 0)
 				fprintf(text->out, "%15.9f ", time);
 			write_cell(text, place, event, elapsed);
@@ -201,9 +222,9 @@ static void write_notes(struct text *text)
 
 	for (size_t i = 0; i < table->nr_events; i++)
 		user_only |= table->events[i].user_only && !table->events[i].error.code;
-	if (!text->reasons.nr && !user_only)
+	if (!text->reasons->nr && !user_only)
 		return;
-	tool_reasons_write(&text->reasons, text->out, 1, text->bold, text->plain);
+	tool_reasons_write(text->reasons, text->out, 1, text->bold, text->plain);
 	if (user_only) {
 		fputs(" :u  ", text->out);
 		tool_wrap(text->out,
@@ -228,18 +249,13 @@ static void text_interval(const struct stat_session *stat, double time, double e
 	write_cells(&text, time, elapsed);
 }
 
-/* The reasons behind what the intervals left out. */
-static void collect_reasons(struct text *text)
+static void write_death(const struct text *text)
 {
-	const struct stat_table *table = &text->stat->table;
-	const char *what, *remedy;
+	const struct stat_session *stat = text->stat;
 
-	for (size_t event = 0; event < table->nr_events; event++) {
-		if (!table->events[event].error.code)
-			continue;
-		stat_reason(table, 0, event, &what, &remedy);
-		tool_reason(&text->reasons, what, remedy);
-	}
+	if (stat->table.has_command && WIFSIGNALED(stat->wait_status))
+		fprintf(text->out, " The command was ended by signal %d (%s)\n\n",
+			WTERMSIG(stat->wait_status), strsignal(WTERMSIG(stat->wait_status)));
 }
 
 static void text_finish(const struct stat_session *stat)
@@ -249,8 +265,7 @@ static void text_finish(const struct stat_session *stat)
 
 	start_text(&text, stat);
 	if (stat->options.interval && !stat->options.summary) {
-		collect_reasons(&text);
-		if (text.reasons.nr)
+		if (text.reasons->nr)
 			fputc('\n', text.out);
 		write_notes(&text);
 		return;
@@ -270,6 +285,7 @@ static void text_finish(const struct stat_session *stat)
 		write_time(&text, &table->sys, "sys");
 		fputc('\n', text.out);
 	}
+	write_death(&text);
 	write_notes(&text);
 }
 

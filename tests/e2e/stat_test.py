@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """tally stat on a program that does a known number of things, and beside perf stat."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -125,6 +126,23 @@ def case_command_lines_that_contradict_themselves_are_refused():
         contains(done.stderr, 'tally stat: ')
 
 
+def case_processor_that_is_not_there_is_refused():
+    done = tally('stat', '-C', '0,4095', '--', 'true')
+    equal(done.returncode, 1)
+    contains(done.stderr, 'no processor 4095 online')
+
+
+def case_death_of_the_command_is_told():
+    done = tally('stat', '-e', 'page-faults', '--', 'sh', '-c', 'kill -9 $$')
+    equal(done.returncode, 128 + signal.SIGKILL)
+    contains(done.stderr, 'signal 9 (Killed)')
+
+
+def case_no_line_ends_in_spaces():
+    done = tally('stat', '-e', 'page-faults,page-faults:u,task-clock', '--', 'true')
+    check(not [line for line in done.stderr.splitlines() if line.endswith(' ')], done.stderr)
+
+
 def case_unknown_event_is_one_message():
     done = tally('stat', '-e', 'page-fualts', '--', 'true')
     equal(done.returncode, 1)
@@ -152,6 +170,33 @@ def case_intervals_add_up_to_the_whole():
     parts = sum(c['value'] or 0 for line in lines[:-1] for c in line['counts'])
     equal(parts, 500)
     equal(lines[-1]['exit_status'], 0)
+
+
+def case_footnotes_are_numbered_alike_in_all_intervals():
+    done = tally('stat', '-I', '100', '-e', 'task-clock,cycles:G', '--', 'sleep', '0.35')
+    equal(done.returncode, 0)
+    numbers = {}
+    for line in done.stderr.splitlines():
+        found = re.search(r'(<.*>) .*# \[(\d+)\]$', line)
+        if found:
+            numbers.setdefault(found[1], set()).add(found[2])
+    check('<not counted>' in numbers, done.stderr)
+    check(all(len(n) == 1 for n in numbers.values()), numbers)
+    equal(len(set.union(*numbers.values())), len(numbers))
+    for number in set.union(*numbers.values()):
+        contains(done.stderr, '\n [%s] ' % number)
+
+
+def case_processor_that_the_target_left_alone_says_so():
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        skip('one processor')
+    found = stat('-A', '-e', 'page-faults', '--', 'taskset', '-c', str(cpus[0]), TARGET, 'pages',
+                 '10', preexec_fn=lambda: os.sched_setaffinity(0, {cpus[0]}))
+    cells = {c['cpu']: c for c in found['counts']}
+    check(cells[cpus[0]]['value'] >= 10, found)
+    equal((cells[cpus[1]]['state'], cells[cpus[1]]['reason']),
+          ('not counted', 'nothing of the target ran on this processor'))
 
 
 def case_interval_count_ends_it():
