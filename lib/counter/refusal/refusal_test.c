@@ -438,7 +438,7 @@ static const struct row rows[] = {
 	 .prepare = be_nobody,
 	 .code = -EACCES,
 	 .what = "keeps the kernel's side from users",
-	 .remedy = "cycles:u), or: sudo sysctl kernel.perf_event_paranoid=1"},
+	 .remedy = "cycles:u), or sudo sysctl kernel.perf_event_paranoid=1"},
 	{"all tasks as root of a container",
 	 {FAULTS, USER},
 	 .pid = -1,

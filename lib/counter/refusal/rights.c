@@ -59,6 +59,12 @@ static bool task_is_of_another(struct tly_refusal *r)
 	return st.st_uid != geteuid();
 }
 
+/* Apart, since the right names root already. */
+static bool task_is_of_root(struct tly_refusal *r)
+{
+	return task_is_of_another(r) && !strcmp(r->detail, "root");
+}
+
 static bool task_is_protected(struct tly_refusal *r)
 {
 	return r->pid > 0 && !(r->flags & PERF_FLAG_PID_CGROUP) && tly_probe_on_self(r);
@@ -72,11 +78,11 @@ const struct tly_cause tly_causes_of_rights[] = {
 	 "sudo sysctl kernel.perf_event_paranoid=0, or {right}"},
 	{-EACCES, kernel_needs_right,
 	 "kernel.perf_event_paranoid is {paranoid}, which keeps the kernel's side from users",
-	 "count user mode only (modifier u, as in cycles:u), or: sudo sysctl "
-	 "kernel.perf_event_paranoid=1, "
-	 "or {right}"},
+	 "count user mode only (modifier u, as in cycles:u), or sudo sysctl "
+	 "kernel.perf_event_paranoid=1, or {right}"},
 	{-EACCES, physical_needs_right, "physical addresses are for privileged users", "{right}"},
 	{-EACCES, probe_needs_right, "kprobes and uprobes are for privileged users", "{right}"},
+	{-EACCES, task_is_of_root, "task {pid} belongs to root", "{right}"},
 	{-EACCES, task_is_of_another, "task {pid} belongs to {detail}",
 	 "run as {detail}, or {right}"},
 	{-EACCES, task_is_protected,
