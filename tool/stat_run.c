@@ -302,6 +302,17 @@ static int exec_status(int code)
 	return code == -ENOENT ? TOOL_NOENT : TOOL_NOEXEC;
 }
 
+/* Without a command there is nothing to wait for when no event opened. */
+static bool can_measure(const struct stat_session *stat)
+{
+	const struct stat_table *table = &stat->table;
+
+	for (size_t i = 0; i < table->nr_events; i++)
+		if (!table->events[i].error.code)
+			return true;
+	return stat->options.command || !table->nr_events;
+}
+
 static int measure(struct run *run)
 {
 	struct stat_session *stat = run->stat;
@@ -327,7 +338,10 @@ static int measure(struct run *run)
 			return exec_status(rc);
 		}
 	}
-	watch_run(run);
+	if (can_measure(stat))
+		watch_run(run);
+	else
+		run->end = run->start;
 	if (!run->ended)
 		stat_disable(stat);
 	if (options->interval &&
@@ -358,7 +372,7 @@ static void show_progress(const struct stat_options *options, size_t run)
 static int status_of_command(const struct stat_session *stat)
 {
 	if (!stat->options.command)
-		return TOOL_OK;
+		return can_measure(stat) ? TOOL_OK : TOOL_FAILED;
 	return WIFEXITED(stat->wait_status) ? WEXITSTATUS(stat->wait_status)
 					    : 128 + WTERMSIG(stat->wait_status);
 }

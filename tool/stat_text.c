@@ -17,7 +17,7 @@
 #include "tool/stat_metric.h"
 #include "tool/terminal.h"
 
-#define MIN_NAME 22
+#define MIN_NAME 17
 #define MAX_NAME 48
 
 struct text {

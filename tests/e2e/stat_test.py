@@ -126,6 +126,17 @@ def case_command_lines_that_contradict_themselves_are_refused():
         contains(done.stderr, 'tally stat: ')
 
 
+def case_nothing_to_count_is_not_waited_for():
+    done = tally('stat', '-p', str(os.getpid()), '-e', 'r7f7f7f7f', timeout=20)
+    if '<not' not in done.stderr:
+        skip('this machine counts r7f7f7f7f')
+    equal(done.returncode, 1)
+    contains(done.stderr, ' [1] ')
+    done = tally('stat', '-p', str(os.getpid()), '-I', '10000', '-e', 'r7f7f7f7f', timeout=20)
+    equal(done.returncode, 1)
+    contains(done.stderr, ' [1] ')
+
+
 def case_processor_that_is_not_there_is_refused():
     done = tally('stat', '-C', '0,4095', '--', 'true')
     equal(done.returncode, 1)
