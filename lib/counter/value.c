@@ -98,6 +98,10 @@ static struct tally_value take_times(const struct tly_read_layout *layout, const
 	return common;
 }
 
+/*
+ * The times of a cgroup's event lag behind its count while a task of the cgroup stays on another
+ * processor: a count without a time is a count.
+ */
 static inline void take(const struct tly_read_layout *layout, const uint64_t *entry,
 			const struct tally_value *common, struct tally_value *value)
 {
@@ -109,6 +113,10 @@ static inline void take(const struct tly_read_layout *layout, const uint64_t *en
 	value->lost = entry[layout->lost] & layout->lost_mask;
 	value->state = common->state;
 	value->source = common->source;
+	if (common->state == TALLY_NOT_COUNTED && value->raw) {
+		value->state = TALLY_COUNTED;
+		value->source = TALLY_SOURCE_KERNEL;
+	}
 	if (common->source == TALLY_SOURCE_SCALED)
 		value->scaled = tly_scale(value->raw, common->time_enabled, common->time_running);
 }

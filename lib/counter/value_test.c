@@ -152,7 +152,7 @@ static void test_member_by_id(void **state)
 
 static void test_not_counted(void **state)
 {
-	const uint64_t waiting[] = {0, 500, 0};
+	const uint64_t waiting[] = {0, 500, 0}, lagging[] = {7, 0, 0};
 	struct tally_value value;
 
 	(void)state;
@@ -160,6 +160,11 @@ static void test_not_counted(void **state)
 	assert_int_equal(value.state, TALLY_NOT_COUNTED);
 	assert_int_equal(value.source, TALLY_SOURCE_NONE);
 	assert_int_equal(value.time_enabled, 500);
+	/* Times that lag behind. */
+	assert_int_equal(decode(ENABLED | RUNNING, lagging, sizeof(lagging), &value, 1), 1);
+	assert_int_equal(value.state, TALLY_COUNTED);
+	assert_int_equal(value.source, TALLY_SOURCE_KERNEL);
+	assert_int_equal(value.scaled, 7);
 	/* What a pinned event in error reads. */
 	memset(&value, 0xff, sizeof(value));
 	assert_int_equal(decode(ENABLED, waiting, 0, &value, 1), 1);
