@@ -222,7 +222,7 @@ static int take_option(struct line *line, int key, const char *argument)
 		if (!*argument)
 			return tool_usage(line->command, "-x wants a separator that is not empty");
 		o->format = STAT_CSV;
-		o->separator = argument;
+		o->separator = strcmp(argument, "\\t") ? argument : "\t";
 		break;
 	case 'j':
 		o->format = STAT_JSON;

@@ -232,6 +232,8 @@ static void test_differences(void **state)
 		{{10, 4, 4}, {14, 12, 8}, TALLY_COUNTED, TALLY_SOURCE_SCALED, 8},
 		{{10, 8, 4}, {14, 12, 8}, TALLY_COUNTED, TALLY_SOURCE_KERNEL, 4},
 		{{10, 8, 4}, {10, 12, 4}, TALLY_NOT_COUNTED, TALLY_SOURCE_NONE, 0},
+		{{10, 8, 8}, {15, 8, 8}, TALLY_COUNTED, TALLY_SOURCE_KERNEL, 5},
+		{{10, 8, 4}, {15, 8, 4}, TALLY_COUNTED, TALLY_SOURCE_KERNEL, 5},
 		{{0, 0, 0}, {0, 0, 0}, TALLY_NOT_COUNTED, TALLY_SOURCE_NONE, 0},
 	};
 

@@ -36,11 +36,12 @@ void stat_difference(const struct stat_event *event, const struct tally_value *n
 	difference->time_enabled = subtract(now->time_enabled, before->time_enabled);
 	difference->time_running = subtract(now->time_running, before->time_running);
 	difference->lost = subtract(now->lost, before->lost);
-	if (!difference->time_running) {
+	/* The times of a cgroup may lag behind its count. */
+	if (!difference->time_running && !difference->raw) {
 		difference->scaled = 0;
 		difference->state = TALLY_NOT_COUNTED;
 		difference->source = TALLY_SOURCE_NONE;
-	} else if (now->source == TALLY_SOURCE_SCALED &&
+	} else if (now->source == TALLY_SOURCE_SCALED && difference->time_running &&
 		   difference->time_running < difference->time_enabled) {
 		difference->scaled =
 			(uint64_t)((double)difference->raw * (double)difference->time_enabled /

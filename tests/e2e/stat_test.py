@@ -315,6 +315,12 @@ def case_csv_has_the_columns_of_perf():
     equal((fields[2].split(':')[0], fields[4], fields[7]), ('page-faults', '100.00', 'kernel'))
 
 
+def case_csv_may_be_separated_by_tabs():
+    done = tally('stat', '-x', '\\t', '-e', 'page-faults', '--', 'true')
+    fields = done.stderr.rstrip('\n').split('\t')
+    equal((len(fields), fields[2], fields[-1]), (8, 'page-faults', 'kernel'))
+
+
 def case_output_goes_to_a_file():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'out')
