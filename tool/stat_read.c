@@ -305,6 +305,9 @@ void stat_reason(const struct stat_table *table, size_t place, size_t event, con
 	if (error->code) {
 		*what = without_name(error->what, table->events[event].name);
 		*remedy = error->remedy;
+	} else if (table->waiting) {
+		*what = "the delay was not over";
+		*remedy = "shorten it (-D)";
 	} else if (table->by_task && table->places[place].cpu >= 0 &&
 		   !needs_counter(&table->events[event])) {
 		*what = "nothing of the target ran on this processor";

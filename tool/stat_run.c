@@ -203,6 +203,7 @@ static bool meet_deadlines(struct run *run)
 	if (time >= run->enable_at) {
 		stat_enable(run->stat);
 		run->enable_at = INFINITY;
+		run->stat->table.waiting = false;
 	}
 	if (time >= run->interval_at) {
 		double step = 1e-3 * options->interval;
@@ -292,6 +293,7 @@ static void set_deadlines(struct run *run)
 	const struct stat_options *options = &run->stat->options;
 
 	run->start = run->interval_start = now();
+	run->stat->table.waiting = options->delay;
 	run->enable_at = options->delay ? run->start + 1e-3 * options->delay : INFINITY;
 	run->stop_at = options->timeout ? run->start + 1e-3 * options->timeout : INFINITY;
 	run->interval_at = options->interval ? run->start + 1e-3 * options->interval : INFINITY;

@@ -48,6 +48,7 @@ struct stat_table {
 	size_t runs;
 	struct spread elapsed, user, sys; /* seconds; user and sys of a command only */
 	bool has_command;
+	bool waiting; /* for the delay to end: nothing is counted yet */
 	bool by_task; /* the target is tasks, not processors */
 };
 

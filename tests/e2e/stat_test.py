@@ -249,6 +249,11 @@ def case_delay_leaves_out_the_start():
     equal(counts(found)[WRITES], 7)
 
 
+def case_delay_that_outlasts_the_command_is_the_reason():
+    found = stat('-D', '60000', '-e', 'page-faults', '--', 'true')['counts'][0]
+    equal((found['state'], found['reason']), ('not counted', 'the delay was not over'))
+
+
 def case_running_process_is_counted_until_it_ends():
     target = subprocess.Popen([TARGET, 'spin'])
     watch = subprocess.Popen([TALLY, 'stat', '-j', '-e', 'task-clock', '-p', str(target.pid)],
