@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""Includes run one way: CONTRIBUTING.md, "The house", says which.
+
+Usage: arrows_test.py SOURCE_ROOT
+"""
+import os
+import re
+import sys
+
+from tap import *
+
+ROOT = sys.argv[1]
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<(tally/[^>]+)>)', re.M)
+
+# Where each public header's implementation stands: to include the header is to use that folder.
+PUBLIC = {
+    'tally/error.h': 'lib',
+    'tally/attr.h': 'lib/counter',
+    'tally/counter.h': 'lib/counter',
+    'tally/workload.h': 'lib/counter',
+    'tally/event.h': 'lib/event',
+    'tally/sampler.h': 'lib/sampler',
+    'tally/perfdata.h': 'lib/perfdata',
+    'tally/symbol.h': 'lib/symbol',
+    'tally/probe.h': 'lib/probe',
+    'tally/record.h': 'abi',
+}
+
+# A folder -> the folders it may use besides itself. 'lib' is what stands in lib/ outside of them.
+ARROWS = {
+    'abi': set(),
+    'runtime': {'abi'},
+    'lib': set(),
+    'lib/event': {'lib', 'abi'},
+    'lib/probe': {'lib', 'abi'},
+    'lib/counter': {'lib', 'abi', 'lib/event'},
+    'lib/sampler': {'lib', 'abi', 'lib/event', 'lib/counter', 'lib/probe'},
+    'lib/perfdata': {'lib', 'abi', 'lib/event'},
+    'lib/symbol': {'lib', 'abi', 'lib/event'},
+}
+
+
+def folder_of(path):
+    parts = path.split('/')
+    if parts[0] == 'lib' and len(parts) > 2:
+        return 'lib/' + parts[1]
+    return parts[0]
+
+
+def sources(top):
+    for directory, _, names in sorted(os.walk(os.path.join(ROOT, top))):
+        for name in sorted(names):
+            if name.endswith(('.c', '.h')):
+                yield os.path.relpath(os.path.join(directory, name), ROOT)
+
+
+def includes(top):
+    """(file, what it includes) for each include of ours below a folder."""
+    found = 0
+    for path in sources(top):
+        with open(os.path.join(ROOT, path)) as source:
+            for match in INCLUDE.finditer(source.read()):
+                found += 1
+                yield path, match.group(1) or match.group(2)
+    check(found, 'no include found in %s/: does the test still read the tree?' % top)
+
+
+def hold(top, allowed):
+    """Fails with every include below @top that @allowed(file, include) does not name as fine."""
+    wrong = ['%s includes "%s"' % pair for pair in includes(top) if not allowed(*pair)]
+    check(not wrong, '\n'.join(wrong))
+
+
+def case_every_public_header_has_a_home():
+    headers = {'tally/' + name for name in os.listdir(os.path.join(ROOT, 'include/tally'))}
+    equal(headers - {'tally/tally.h'}, set(PUBLIC), 'headers in include/tally')
+
+
+def case_every_folder_of_the_library_has_its_arrows():
+    folders = {folder_of(path) for path in sources('lib')}
+    equal(folders, {folder for folder in ARROWS if folder.startswith('lib')}, 'folders of lib')
+
+
+def case_public_headers_include_public_headers_alone():
+    hold('include', lambda path, name: name in PUBLIC)
+
+
+def case_abi_uses_nothing_of_ours_but_public_headers():
+    hold('abi', lambda path, name: name in PUBLIC or folder_of(name) == 'abi')
+
+
+def case_runtime_uses_abi_alone():
+    hold('runtime', lambda path, name: folder_of(PUBLIC.get(name, name)) in ('runtime', 'abi'))
+
+
+def case_the_folders_of_the_library_use_each_other_one_way():
+    def allowed(path, name):
+        here = folder_of(path)
+        there = PUBLIC.get(name) or folder_of(name)
+        return there == here or there in ARROWS[here]
+
+    hold('lib', allowed)
+
+
+def case_the_tool_uses_the_library_by_its_public_headers():
+    hold('tool', lambda path, name: name in PUBLIC or name == 'tally/tally.h' or
+         folder_of(name) == 'tool')
+
+
+def case_examples_use_what_is_installed():
+    hold('examples', lambda path, name: name in PUBLIC or name == 'tally/tally.h')
+
+
+def case_the_arrows_make_no_circle():
+    done = set()
+
+    def follow(folder, way):
+        check(folder not in way, 'circle: ' + ' -> '.join(way + [folder]))
+        for user in () if folder in done else ARROWS[folder]:
+            follow(user, way + [folder])
+        done.add(folder)
+
+    for folder in ARROWS:
+        follow(folder, [])
+
+
+if __name__ == '__main__':
+    main()
