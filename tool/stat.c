@@ -11,6 +11,7 @@
 
 #include "tool/command.h"
 #include "tool/commands.h"
+#include "tool/target.h"
 
 #define DEFAULT_EVENTS                                                                             \
 	"context-switches,cpu-migrations,page-faults,cycles,instructions,branches,branch-misses"
@@ -301,20 +302,11 @@ static bool by_task(const struct tally_target *target)
 static int choose_cpus(struct line *line)
 {
 	struct tally_target *target = &line->options->target;
-	char list[4096];
-	FILE *file;
 
 	if (!line->options->per_cpu || !by_task(target) || target->nr_cpus)
 		return TOOL_OK;
-	file = fopen("/sys/devices/system/cpu/online", "re");
-	if (!file)
-		return tool_fail("cannot read which processors are online: %s", strerror(errno));
-	if (!fgets(list, sizeof(list), file))
-		list[0] = '\0';
-	fclose(file);
-	list[strcspn(list, "\n")] = '\0';
-	if (!tool_parse_list(list, &line->cpu_list, &line->nr_cpus))
-		return tool_fail("cannot read which processors are online: '%s'", list);
+	if (!tool_online_cpus(&line->cpu_list, &line->nr_cpus))
+		return tool_fail("the list of online processors cannot be read");
 	target->cpus = line->cpu_list;
 	target->nr_cpus = line->nr_cpus;
 	return TOOL_OK;

@@ -69,7 +69,7 @@ int tool_target_resolve(struct tool_target *target, const struct tool_command *c
 	return 0;
 }
 
-static bool find_online(struct tool_target *target)
+bool tool_online_cpus(int **cpus, size_t *nr)
 {
 	FILE *file = fopen("/sys/devices/system/cpu/online", "re");
 	char text[4096];
@@ -79,14 +79,14 @@ static bool find_online(struct tool_target *target)
 	if (file)
 		fclose(file);
 	text[strcspn(text, "\n")] = '\0';
-	return tool_parse_list(text, &target->online, &target->nr_online);
+	return tool_parse_list(text, cpus, nr);
 }
 
 int tool_target_bind(struct tool_target *target, struct tally_target *which)
 {
 	if (which->nr_cpus)
 		return 0;
-	if (!target->online && !find_online(target))
+	if (!target->online && !tool_online_cpus(&target->online, &target->nr_online))
 		return tool_fail("the list of online processors cannot be read");
 	which->cpus = target->online;
 	which->nr_cpus = target->nr_online;
