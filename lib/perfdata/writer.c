@@ -614,7 +614,8 @@ static int write_data(struct tally_perfdata_writer *writer, const struct iovec *
 		ret = update_size(writer);
 	} else {
 		/* Half a compressed stream cannot be read, half of plain records can. */
-		nr = collect(writer, pieces, nr_pieces);
+		/* Again, as writing used them up; the room is there, so this cannot fail. */
+		collect(writer, pieces, nr_pieces);
 		cut_back(writer,
 			 before + (writer->deflate ? 0 : whole_records(writer->pieces, written)));
 	}
