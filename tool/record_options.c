@@ -37,6 +37,7 @@ const struct tool_option record_option_rows[] = {
 	{KEY_KERNEL_CALLCHAINS, "kernel-callchains", TOOL_NONE, false, NULL,
 	 "leave the user's side out of call chains"},
 	TOOL_TARGET_OPTIONS,
+	{'G', "cgroup", TOOL_CGROUP, false, "PATH", "measure the tasks of this cgroup"},
 	{KEY_NO_INHERIT, "no-inherit", TOOL_NONE, false, NULL,
 	 "leave out what the measured processes start"},
 	{KEY_SWITCH_EVENTS, "switch-events", TOOL_NONE, false, NULL, "record context switches"},

@@ -11,7 +11,6 @@
 
 #include "tool/command.h"
 #include "tool/commands.h"
-#include "tool/target.h"
 
 #define DEFAULT_EVENTS                                                                             \
 	"context-switches,cpu-migrations,page-faults,cycles,instructions,branches,branch-misses"
@@ -35,10 +34,7 @@ static const struct tool_option option_table[] = {
 	{'d', "detailed", TOOL_NONE, false, NULL,
 	 "add events of the caches; twice: of the TLBs; three times: prefetches"},
 	{'n', "null", TOOL_NONE, false, NULL, "count nothing, measure the time alone"},
-	{'p', "pid", TOOL_PID, false, "PIDS", "count these processes"},
-	{'t', "tid", TOOL_TID, false, "TIDS", "count these threads"},
-	{'a', "all-cpus", TOOL_NONE, false, NULL, "count everything that runs"},
-	{'C', "cpu", TOOL_CPUS, false, "CPUS", "count everything on these processors (0,2-3)"},
+	TOOL_TARGET_OPTIONS,
 	{'G', "cgroup", TOOL_CGROUP, false, "NAMES",
 	 "count the tasks of each of these cgroups, separated by commas"},
 	{'i', "no-inherit", TOOL_NONE, false, NULL, "leave out what the target starts later"},
@@ -68,17 +64,25 @@ struct line {
 	struct stat_options *options;
 	struct tally_events *events;
 	unsigned int detail;
-	bool null, pids, tids, all, cpus, append, all_user, all_kernel, repeats;
+	bool null, append, all_user, all_kernel, repeats;
 	char *cgroups;
 	const char *output;
-	int *ids, *cpu_list;
-	size_t nr_ids, nr_cpus;
 };
+
+static void write_list(FILE *out, const char *what, const char *plural, const int *numbers,
+		       size_t nr)
+{
+	fprintf(out, "%s%s", what, nr == 1 ? "" : plural);
+	for (size_t i = 0; i < nr; i++)
+		fprintf(out, "%s%d", i ? "," : " ", numbers[i]);
+}
 
 void stat_describe(const struct stat_session *stat, FILE *out)
 {
 	const struct stat_options *options = &stat->options;
-	const struct tally_target *target = &options->target;
+	const struct tally_target *target = &options->target.target;
+	bool processors = options->target.nr_cpus; /* named, not bound by us */
+	bool threads = target->kind == TALLY_TARGET_THREADS;
 
 	if (options->measure_command) {
 		fputc('\'', out);
@@ -86,12 +90,8 @@ void stat_describe(const struct stat_session *stat, FILE *out)
 			fprintf(out, "%s%s", word == options->command ? "" : " ", *word);
 		fputc('\'', out);
 	} else if (target->nr_ids) {
-		fprintf(out, "%s%s", target->kind == TALLY_TARGET_THREADS ? "thread" : "process",
-			target->nr_ids == 1		       ? ""
-			: target->kind == TALLY_TARGET_THREADS ? "s"
-							       : "es");
-		for (size_t i = 0; i < target->nr_ids; i++)
-			fprintf(out, "%s%d", i ? "," : " ", target->ids[i]);
+		write_list(out, threads ? "thread" : "process", threads ? "s" : "es", target->ids,
+			   target->nr_ids);
 	} else if (stat->nr_sets && stat->sets[0].cgroup) {
 		for (size_t i = 0; i < stat->nr_sets; i++)
 			fprintf(out, "%s %s",
@@ -99,13 +99,13 @@ void stat_describe(const struct stat_session *stat, FILE *out)
 				: stat->nr_sets == 1 ? "cgroup"
 						     : "cgroups",
 				stat->sets[i].cgroup);
-	} else if (target->nr_cpus && !options->per_cpu) {
-		fprintf(out, "processor%s", target->nr_cpus == 1 ? "" : "s");
-		for (size_t i = 0; i < target->nr_cpus; i++)
-			fprintf(out, "%s%d", i ? "," : " ", target->cpus[i]);
-	} else {
+	} else if (!processors) {
 		fputs("the whole system", out);
 	}
+	if (processors && target->kind != TALLY_TARGET_SYSTEM)
+		fputs(" on ", out);
+	if (processors)
+		write_list(out, "processor", "s", target->cpus, target->nr_cpus);
 }
 
 static int bad_argument(const struct line *line, const char *what, const char *argument)
@@ -123,14 +123,6 @@ static int parse_milliseconds(const struct line *line, const char *what, const c
 				  "%s wants a number of milliseconds above 0, not '%s'", what,
 				  argument);
 	*value = (unsigned int)number;
-	return TOOL_OK;
-}
-
-static int parse_ids(struct line *line, const char *argument)
-{
-	free(line->ids);
-	if (!tool_parse_list(argument, &line->ids, &line->nr_ids))
-		return bad_argument(line, "a list of numbers is wanted, such as 12,34", argument);
 	return TOOL_OK;
 }
 
@@ -161,27 +153,16 @@ static int take_option(struct line *line, int key, const char *argument)
 		line->null = true;
 		break;
 	case 'p':
-		line->pids = true;
-		return parse_ids(line, argument);
 	case 't':
-		line->tids = true;
-		return parse_ids(line, argument);
 	case 'a':
-		line->all = true;
-		break;
 	case 'C':
-		line->cpus = true;
-		free(line->cpu_list);
-		if (!tool_parse_list(argument, &line->cpu_list, &line->nr_cpus))
-			return bad_argument(line, "a list of processors is wanted, such as 0,2-3",
-					    argument);
-		break;
+		return tool_target_option(&o->target, line->command, key, argument);
 	case 'G':
 		free(line->cgroups);
 		line->cgroups = strdup(argument);
 		if (!line->cgroups)
 			return tool_fail("out of memory");
-		break;
+		return tool_target_option(&o->target, line->command, key, argument);
 	case 'i':
 		o->no_inherit = true;
 		break;
@@ -247,8 +228,6 @@ static int check_line(const struct line *line)
 	const struct tool_command *command = line->command;
 	const struct stat_options *o = line->options;
 
-	if (line->pids + line->tids + (line->all || line->cpus || line->cgroups) > 1)
-		return tool_usage(command, "choose one of -p, -t, and -a, -C or -G");
 	if (line->all_user && line->all_kernel)
 		return tool_usage(command, "--all-user and --all-kernel leave nothing to count");
 	if (line->repeats && !o->command)
@@ -257,7 +236,7 @@ static int check_line(const struct line *line)
 		return tool_usage(command, "-I and -r do not go together");
 	if (o->interval_count && !o->interval)
 		return tool_usage(command, "--interval-count wants an interval (-I)");
-	if (o->per_thread && !line->pids && !line->tids)
+	if (o->per_thread && !o->target.pids && !o->target.tids)
 		return tool_usage(command,
 				  "--per-thread wants processes or threads (-p, -t): those "
 				  "that a command starts are counted with it");
@@ -272,25 +251,20 @@ static int check_line(const struct line *line)
 	return TOOL_OK;
 }
 
-static void choose_target(const struct line *line)
+static int choose_target(const struct line *line)
 {
+	static const pid_t not_yet = -1;
 	struct stat_options *o = line->options;
-	struct tally_target *target = &o->target;
+	int status;
 
-	target->ids = line->ids;
-	target->nr_ids = line->nr_ids;
-	target->cpus = line->cpu_list;
-	target->nr_cpus = line->nr_cpus;
-	if (line->pids) {
-		target->kind = TALLY_TARGET_PROCESS;
-	} else if (line->tids) {
-		target->kind = TALLY_TARGET_THREADS;
-	} else if (o->command && !line->all && !line->cpus && !line->cgroups) {
-		target->kind = TALLY_TARGET_PROCESS;
-		o->measure_command = true;
-	} else {
-		target->kind = line->cgroups ? TALLY_TARGET_CGROUP : TALLY_TARGET_SYSTEM;
+	if (!tool_target_given(&o->target)) {
+		o->measure_command = o->command;
+		o->target.all = !o->command;
 	}
+	status = tool_target_resolve(&o->target, line->command, &not_yet);
+	if (o->measure_command)
+		o->target.target.nr_ids = 0;
+	return status;
 }
 
 static bool by_task(const struct tally_target *target)
@@ -299,17 +273,11 @@ static bool by_task(const struct tally_target *target)
 }
 
 /* A task is counted on each processor apart only where that was asked for. */
-static int choose_cpus(struct line *line)
+static int choose_cpus(struct stat_options *o)
 {
-	struct tally_target *target = &line->options->target;
-
-	if (!line->options->per_cpu || !by_task(target) || target->nr_cpus)
+	if (!o->per_cpu || !by_task(&o->target.target))
 		return TOOL_OK;
-	if (!tool_online_cpus(&line->cpu_list, &line->nr_cpus))
-		return tool_fail("the list of online processors cannot be read");
-	target->cpus = line->cpu_list;
-	target->nr_cpus = line->nr_cpus;
-	return TOOL_OK;
+	return tool_target_bind(&o->target, &o->target.target);
 }
 
 static int choose_events(struct line *line)
@@ -326,7 +294,7 @@ static int choose_events(struct line *line)
 	if (line->null)
 		return TOOL_OK;
 	if (!tally_events_count(line->events))
-		status = parse_events(line, by_task(&line->options->target)
+		status = parse_events(line, by_task(&line->options->target.target)
 						    ? "task-clock," DEFAULT_EVENTS
 						    : "cpu-clock," DEFAULT_EVENTS);
 	for (size_t i = 0; i < nr_details && i < line->detail && status == TOOL_OK; i++)
@@ -410,7 +378,7 @@ static int parse_line(struct line *line, int argc, char **argv)
 	while ((key = tool_next_option(&parse)) > 0) {
 		status = take_option(line, key, parse.argument);
 		if (status != TOOL_OK) {
-			free(parse.state);
+			tool_end_options(&parse);
 			return status;
 		}
 	}
@@ -425,10 +393,10 @@ static int prepare(struct line *line, struct stat_session *stat)
 {
 	int status = check_line(line);
 
-	if (status == TOOL_OK) {
-		choose_target(line);
-		status = choose_cpus(line);
-	}
+	if (status == TOOL_OK)
+		status = choose_target(line);
+	if (status == TOOL_OK)
+		status = choose_cpus(line->options);
 	if (status == TOOL_OK)
 		status = choose_events(line);
 	if (status == TOOL_OK)
@@ -464,8 +432,7 @@ static int run(const struct tool_command *command, int argc, char **argv)
 	stat_table_free(&stat.table);
 	tally_events_free(line.events);
 	free(line.cgroups);
-	free(line.ids);
-	free(line.cpu_list);
+	tool_target_release(&stat.options.target);
 	return status;
 }
 

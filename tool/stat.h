@@ -13,11 +13,11 @@
 
 #include <stdio.h>
 
-#include <tally/counter.h>
 #include <tally/workload.h>
 
 #include "tool/reasons.h"
 #include "tool/stat_table.h"
+#include "tool/target.h"
 
 enum stat_format { STAT_TEXT, STAT_CSV, STAT_JSON };
 
@@ -30,8 +30,8 @@ struct stat_set {
 
 struct stat_options {
 	char **command; /* NULL: none */
-	struct tally_target target;
-	bool measure_command; /* the target is the command */
+	struct tool_target target;
+	bool measure_command; /* the target is the command, and has no ids yet */
 	bool no_inherit, per_cpu, per_thread;
 	unsigned int interval, interval_count, timeout; /* milliseconds; 0: none */
 	unsigned int delay;				/* milliseconds */

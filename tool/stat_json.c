@@ -101,6 +101,14 @@ static void write_time(struct tool_json *json, const char *key, const struct spr
 	tool_json_end(json);
 }
 
+static void write_numbers(struct tool_json *json, const char *key, const int *numbers, size_t nr)
+{
+	tool_json_array(json, key);
+	for (size_t i = 0; i < nr; i++)
+		tool_json_int(json, NULL, numbers[i]);
+	tool_json_end(json);
+}
+
 static void write_target(struct tool_json *json, const struct stat_session *stat)
 {
 	static const char *const kinds[] = {
@@ -109,15 +117,13 @@ static void write_target(struct tool_json *json, const struct stat_session *stat
 		[TALLY_TARGET_CGROUP] = "cgroups",
 	};
 	const struct stat_options *options = &stat->options;
+	const struct tally_target *target = &options->target.target;
 
-	tool_json_text(json, "target",
-		       options->measure_command ? "command" : kinds[options->target.kind]);
-	if (!options->measure_command && options->target.nr_ids) {
-		tool_json_array(json, "ids");
-		for (size_t i = 0; i < options->target.nr_ids; i++)
-			tool_json_int(json, NULL, options->target.ids[i]);
-		tool_json_end(json);
-	}
+	tool_json_text(json, "target", options->measure_command ? "command" : kinds[target->kind]);
+	if (target->nr_ids)
+		write_numbers(json, "ids", target->ids, target->nr_ids);
+	if (options->target.nr_cpus)
+		write_numbers(json, "cpus", target->cpus, target->nr_cpus);
 	if (!options->command)
 		return;
 	tool_json_array(json, "command");

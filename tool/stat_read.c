@@ -100,8 +100,8 @@ static int lay_out(struct stat_session *stat, struct tally_error *err)
 
 	for (size_t i = 0; i < stat->nr_sets; i++)
 		nr_events += tally_events_count(stat->sets[i].events);
-	table->by_task = stat->options.target.kind == TALLY_TARGET_PROCESS ||
-			 stat->options.target.kind == TALLY_TARGET_THREADS;
+	table->by_task = stat->options.target.target.kind == TALLY_TARGET_PROCESS ||
+			 stat->options.target.target.kind == TALLY_TARGET_THREADS;
 	table->nr_places = first ? count_places(stat, first) : 1;
 	nr_cells = table->nr_places * nr_events;
 	table->events = calloc(nr_events + 1, sizeof(*table->events));
@@ -131,7 +131,7 @@ int stat_open(struct stat_session *stat, pid_t command, struct tally_error *err)
 	if (options->measure_command && !options->delay)
 		flags |= TALLY_OPEN_ENABLE_ON_EXEC;
 	for (size_t i = 0; i < stat->nr_sets; i++) {
-		struct tally_target target = options->target;
+		struct tally_target target = options->target.target;
 		int rc;
 
 		if (options->measure_command) {

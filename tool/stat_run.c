@@ -63,7 +63,7 @@ static int open_pidfd(pid_t id, bool thread)
 
 static int start_watch(struct watch *watch, const struct stat_options *options)
 {
-	const struct tally_target *target = &options->target;
+	const struct tally_target *target = &options->target.target;
 	bool thread = target->kind == TALLY_TARGET_THREADS;
 	sigset_t signals;
 
@@ -129,7 +129,7 @@ static void look_after_targets(struct watch *watch, const struct tally_target *t
 static enum wake wait_for(struct watch *watch, const struct stat_options *options, double deadline,
 			  struct signalfd_siginfo *info)
 {
-	const struct tally_target *target = &options->target;
+	const struct tally_target *target = &options->target.target;
 
 	for (;;) {
 		double rest = deadline - now();

@@ -43,10 +43,11 @@ int tool_target_resolve(struct tool_target *target, const struct tool_command *c
 			const pid_t *child)
 {
 	struct tally_target *t = &target->target;
-	int named = !!target->pids + !!target->tids + target->all + !!target->cgroup;
+	int named = !!target->pids + !!target->tids + (target->all || target->cgroup);
 
+	/* A cgroup is a part of the whole system: -a beside -G says nothing new. */
 	if (named > 1)
-		return tool_usage(command, "only one of -p, -t, -a and -G can be given");
+		return tool_usage(command, "choose one of -p, -t, and -a or -G");
 	*t = (struct tally_target){.cpus = target->cpus, .nr_cpus = target->nr_cpus};
 	if (target->pids) {
 		t->kind = TALLY_TARGET_PROCESS;

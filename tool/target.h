@@ -19,14 +19,13 @@ struct tool_target {
 	size_t nr_online;
 };
 
-/* The rows of these options, for a command's table. */
+/* The rows of these options, for a command's table; what -G takes is the command's to say. */
 #define TOOL_TARGET_OPTIONS                                                                        \
 	{'p', "pid", TOOL_PID, false, "PID,...", "measure these running processes"},               \
 		{'t', "tid", TOOL_TID, false, "TID,...", "measure these running threads"},         \
 		{'a', "all-cpus", TOOL_NONE, false, NULL, "measure the whole system"},             \
-		{'C', "cpu", TOOL_CPUS, false, "LIST", "measure on these processors: 0,2-3"},      \
 	{                                                                                          \
-		'G', "cgroup", TOOL_CGROUP, false, "PATH", "measure the tasks of this cgroup"      \
+		'C', "cpu", TOOL_CPUS, false, "LIST", "measure on these processors: 0,2-3"         \
 	}
 
 /*
@@ -39,8 +38,8 @@ int tool_target_option(struct tool_target *target, const struct tool_command *co
 bool tool_target_given(const struct tool_target *target);
 
 /*
- * Fills in target->target; *@child is the process of the command; it must stay there. Returns 0, or
- * TOOL_USAGE when the options contradict each other.
+ * Fills in target->target. Where no option names a target it is *@child, the process of the
+ * command, which must stay there. Returns 0, or TOOL_USAGE when the options contradict each other.
  */
 int tool_target_resolve(struct tool_target *target, const struct tool_command *command,
 			const pid_t *child);

@@ -568,7 +568,7 @@ def case_command_line_mistakes():
                            (['-F', 'fast', 'true'], "'-F fast'"),
                            (['-m', '3x', 'true'], "'-m 3x'"),
                            (['-p', 'abc'], "'-p abc'"),
-                           (['-a', '-p', '1'], 'only one of'),
+                           (['-a', '-p', '1'], 'choose one of'),
                            (['--call-graph', 'magic', 'true'], "'--call-graph magic'"),
                            (['--call-graph', 'dwarf,70000', 'true'], 'can be copied'),
                            (['-k', 'sundial', 'true'], "'-k sundial'"),

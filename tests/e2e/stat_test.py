@@ -280,6 +280,22 @@ def case_interrupt_keeps_the_results():
     check(found['counts'][0]['value'] > 0, found)
 
 
+def case_process_on_one_processor():
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        skip('one processor')
+    target = subprocess.Popen(['taskset', '-c', str(cpus[0]), TARGET, 'spin'],
+                              preexec_fn=lambda: os.sched_setaffinity(0, {cpus[0]}))
+    states = []
+    for cpu in cpus[:2]:
+        found = stat('-p', str(target.pid), '-C', str(cpu), '-e', 'task-clock', '--timeout', '100')
+        equal((found['target'], found['ids'], found['cpus']), ('processes', [target.pid], [cpu]))
+        states.append(found['counts'][0]['state'])
+    target.kill()
+    target.wait()
+    equal(states, ['counted', 'not counted'])
+
+
 def case_process_that_is_not_there():
     done = tally('stat', '-p', '4194303')
     equal(done.returncode, 1)
