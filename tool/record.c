@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "tool/commands.h"
+#include "tool/descriptors.h"
 
 /*
  * Rings wake us when they are half full; at low rates that may take minutes. So much is at most
@@ -162,16 +162,6 @@ static void describe(const struct recording *r)
 
 /* ---- opening ---- */
 
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 /* A group whose leader alone samples reads the others, which older kernels do not inherit. */
 static bool reads_groups(const struct recording *r)
 {
@@ -218,7 +208,8 @@ static int open_counters(struct recording *r)
 	}
 	if (!tool_target_given(&r->target) && !r->options.delay_ms)
 		flags |= TALLY_OPEN_ENABLE_ON_EXEC;
-	raise_descriptor_limit();
+	/* The command is forked already, and nothing else is started. */
+	tool_raise_descriptors(NULL);
 	if (tally_counters_open(r->events, target, flags, &r->counters, &err) < 0 ||
 	    open_side(r, flags, &err) < 0 || record_adopt_attrs(r, &err) < 0 ||
 	    tally_sampler_new(r->counters, &options, &r->sampler, &err) < 0)

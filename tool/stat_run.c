@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "tool/command.h"
+#include "tool/descriptors.h"
 
 #ifndef PIDFD_THREAD
 #define PIDFD_THREAD O_EXCL
@@ -315,16 +316,14 @@ static bool can_measure(const struct stat_session *stat)
 	return stat->options.command || !table->nr_events;
 }
 
-static int measure(struct run *run)
+/* @run->workload, if there is one, is prepared. */
+static int open_and_watch(struct run *run)
 {
 	struct stat_session *stat = run->stat;
 	const struct stat_options *options = &stat->options;
 	struct tally_error err;
 	int rc;
 
-	if (options->command &&
-	    tally_workload_prepare(options->command, -1, &run->workload, &err) < 0)
-		return tool_error(&err);
 	rc = stat_open(stat, run->workload ? tally_workload_pid(run->workload) : -1, &err);
 	if (rc < 0)
 		return tool_error(&err);
@@ -356,6 +355,21 @@ static int measure(struct run *run)
 	if (!stat->interrupted || !stat->table.runs)
 		stat_add_run(stat, run->end - run->start, run->workload ? &run->usage : NULL);
 	return TOOL_OK;
+}
+
+static int measure(struct run *run)
+{
+	char **command = run->stat->options.command;
+	struct tally_error err;
+	struct rlimit limit;
+	int status;
+
+	if (command && tally_workload_prepare(command, -1, &run->workload, &err) < 0)
+		return tool_error(&err);
+	tool_raise_descriptors(&limit);
+	status = open_and_watch(run);
+	tool_restore_descriptors(&limit);
+	return status;
 }
 
 static void show_progress(const struct stat_options *options, size_t run)

@@ -6,8 +6,10 @@
  * group; its cells are closed and it starts anew, so that all cells of an event are opened alike.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <tally/counter.h>
 
@@ -135,16 +137,21 @@ static int open_cell(struct tally_counters *counters, size_t event, size_t task,
 	return code;
 }
 
-/* A descriptor for each cell: say how many that is. */
+/* A descriptor for each cell, and some for the caller's own files. */
 static void explain_descriptors(const struct tally_counters *counters, struct tally_error *err)
 {
-	size_t needed = counters->nr_events * counters->axes.nr_tasks * counters->axes.nr_cpus;
+	const struct tly_axes *axes = &counters->axes;
+	size_t needed = counters->nr_events * axes->nr_tasks * axes->nr_cpus + 64;
+	struct rlimit limit;
+	bool within = getrlimit(RLIMIT_NOFILE, &limit) == 0 && needed <= limit.rlim_max;
+	char command[64];
 
+	snprintf(command, sizeof(command),
+		 within ? "ulimit -n %zu" : "sudo prlimit --pid $$ --nofile=%zu", needed);
 	tly_error_remedy(err,
-			 "%zu events on %zu tasks and %zu processors take %zu descriptors: "
-			 "ulimit -n %zu, or measure fewer",
-			 counters->nr_events, counters->axes.nr_tasks, counters->axes.nr_cpus,
-			 needed, needed + 64);
+			 "it takes %zu x %zu x %zu (events x tasks x processors): %s, or measure "
+			 "fewer",
+			 counters->nr_events, axes->nr_tasks, axes->nr_cpus, command);
 }
 
 /*

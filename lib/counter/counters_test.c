@@ -773,7 +773,7 @@ static int use_up_descriptors(void)
 	CHECK(tally_counters_open(events, &target, TALLY_OPEN_TOLERANT, &counters, &err) ==
 	      -EMFILE);
 	CHECK(strstr(err.what, "all 16 descriptors"));
-	CHECK(strstr(err.remedy, "40 events on 1 tasks and 1 processors take 40 descriptors"));
+	CHECK(strstr(err.remedy, "40 x 1 x 1 (events x tasks x processors): sudo prlimit"));
 	/* What had been opened is closed again. */
 	after = dup(0);
 	CHECK(after == before);

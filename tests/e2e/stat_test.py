@@ -3,6 +3,7 @@
 """tally stat on a program that does a known number of things, and beside perf stat."""
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -360,6 +361,23 @@ def case_full_disk_is_a_failure():
     done = tally('stat', '-o', '/dev/full', '-e', 'page-faults', '--', 'true')
     equal(done.returncode, 1)
     contains(done.stderr, 'No space left')
+
+
+def limited(soft, hard):
+    return {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))}
+
+
+def case_soft_limit_of_descriptors_is_no_limit():
+    done = tally('stat', '-j', '-r', '2', '-e', ','.join(['page-faults'] * 60), '--', 'sh', '-c',
+                 'ulimit -n', **limited(30, 200))
+    equal(done.stdout, '30\n30\n')
+    equal({c['state'] for c in json.loads(done.stderr)['counts']}, {'counted'})
+
+
+def case_hard_limit_of_descriptors_is_named():
+    done = tally('stat', '-e', ','.join(['page-faults'] * 60), '--', 'true', **limited(30, 40))
+    contains(done.stderr, 'all 40 descriptors')
+    contains(done.stderr, 'fewer')
 
 
 def case_without_rights_user_code_is_counted_and_marked():
