@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the runtime knows of one thread of the program. GS base points at it while the thread runs,
+ * so translated code and the assembly around it reach each member in one instruction; it lies in
+ * the arena that the tree of processes shares, so that others can read it.
+ *
+ * The offsets above regs are part of the code that the translator emits: the macros are for
+ * assembly and for the emitter, and the assertions below hold the struct to them.
+ */
+#ifndef RUNTIME_THREAD_H
+#define RUNTIME_THREAD_H
+
+#define THREAD_SELF    0x00
+#define THREAD_RCX     0x08
+#define THREAD_RDX     0x10
+#define THREAD_RAX     0x18
+#define THREAD_TARGET  0x20
+#define THREAD_EXIT    0x28
+#define THREAD_PENDING 0x2c
+#define THREAD_STACK   0x30
+#define THREAD_CACHE   0x38
+#define THREAD_LEAVE   0x40
+#define THREAD_MISS    0x48
+#define THREAD_REGS    0x80
+#define THREAD_RIP     0x100
+#define THREAD_RFLAGS  0x108
+
+#ifndef __ASSEMBLER__
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Numbers of the general registers, as instructions encode them. */
+enum reg {
+	REG_RAX,
+	REG_RCX,
+	REG_RDX,
+	REG_RBX,
+	REG_RSP,
+	REG_RBP,
+	REG_RSI,
+	REG_RDI,
+	REG_R8,
+	REG_R9,
+	REG_R10,
+	REG_R11,
+	REG_R12,
+	REG_R13,
+	REG_R14,
+	REG_R15,
+};
+
+/* The program's state as far as the runtime has to do with it: vector and x87 registers stay in
+ * the processor, since nothing of the runtime touches them. */
+struct regs {
+	uint64_t gpr[16]; /* by enum reg */
+	uint64_t rip;
+	uint64_t rflags;
+};
+
+struct thread {
+	struct thread *self;
+
+	/* The program's values of registers that emitted code has borrowed, and where an indirect
+	 * branch wants to go. */
+	uint64_t spill_rcx, spill_rdx, spill_rax;
+	uint64_t target;
+
+	uint32_t exit; /* the exit by which translated code was left: runtime/translate/exit.h */
+	/*
+	 * Not 0: a signal waits. Set by the signal handler when it finds the thread in the runtime;
+	 * the dispatcher calls linux_deliver() before it goes back to translated code.
+	 */
+	uint32_t pending;
+	void *stack;	/* top of the thread's stack in the runtime, 16-aligned */
+	uint64_t cache; /* where in the code cache to go on */
+	void *leave;	/* translate_leave and translate_miss: filled in by translate_thread() */
+	void *miss;
+	uint64_t reserved[6];
+
+	/* The program's state, valid while the thread is in the runtime. */
+	struct regs regs;
+
+	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
+	int tid;
+};
+
+_Static_assert(offsetof(struct thread, self) == THREAD_SELF, "");
+_Static_assert(offsetof(struct thread, spill_rcx) == THREAD_RCX, "");
+_Static_assert(offsetof(struct thread, spill_rdx) == THREAD_RDX, "");
+_Static_assert(offsetof(struct thread, spill_rax) == THREAD_RAX, "");
+_Static_assert(offsetof(struct thread, target) == THREAD_TARGET, "");
+_Static_assert(offsetof(struct thread, exit) == THREAD_EXIT, "");
+_Static_assert(offsetof(struct thread, pending) == THREAD_PENDING, "");
+_Static_assert(offsetof(struct thread, stack) == THREAD_STACK, "");
+_Static_assert(offsetof(struct thread, cache) == THREAD_CACHE, "");
+_Static_assert(offsetof(struct thread, leave) == THREAD_LEAVE, "");
+_Static_assert(offsetof(struct thread, miss) == THREAD_MISS, "");
+_Static_assert(offsetof(struct thread, regs) == THREAD_REGS, "");
+_Static_assert(offsetof(struct thread, regs.rip) == THREAD_RIP, "");
+_Static_assert(offsetof(struct thread, regs.rflags) == THREAD_RFLAGS, "");
+
+/* The calling thread. */
+static inline struct thread *thread_self(void)
+{
+	struct thread *self;
+
+	__asm__("mov %%gs:0, %0" : "=r"(self));
+	return self;
+}
+
+#endif
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The translator: runs the program's threads in copies of its code. See docs/runtime.md.
+ *
+ * It makes no system call but futex, and has no memory but what translate_init() is given. One code
+ * cache a process, shared by its threads.
+ */
+#ifndef RUNTIME_TRANSLATE_TRANSLATE_H
+#define RUNTIME_TRANSLATE_TRANSLATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/thread.h"
+
+/* ---- what the rest of the runtime calls ---- */
+
+/* Sizes of the areas, all of them zeroed, page-aligned and touched only as far as they are used. */
+#define TRANSLATE_CODE_SIZE  (96UL << 20)
+#define TRANSLATE_TABLE_SIZE (1UL << 20)
+#define TRANSLATE_META_SIZE  (96UL << 20)
+
+struct translate_memory {
+	void *code;   /* readable, writable, executable; within 2 GiB of the program's code */
+	void *tables; /* readable and writable; below 2 GiB */
+	void *meta;   /* readable and writable; anywhere */
+};
+
+/* Once a process, before anything else here. A forked child goes on with its copy. */
+void translate_init(const struct translate_memory *memory);
+
+/* Fills in the translator's members of a new thread. */
+void translate_thread(struct thread *thread);
+
+/*
+ * Runs the program from thread->regs; never returns. To be called with GS base at @thread. Goes on
+ * at the top of thread->stack: whatever was on that stack is gone. A signal handler may have its
+ * context restored to the first instruction of this function, with rdi = @thread.
+ */
+_Noreturn void translate_run(struct thread *thread);
+
+/*
+ * The program's memory from @start to @end has changed or ceased to be executable: no thread begins
+ * anew to execute what was translated from there. The memory map has to call it on munmap, mremap,
+ * mmap over something, and on mprotect that takes PROT_EXEC away.
+ */
+void translate_invalidate(uint64_t start, uint64_t end);
+
+/*
+ * A write to a watched page (memory_watch()) faulted at @address; thread->regs is the program's
+ * state before the instruction that writes. Forgets what was translated from the page, so that the
+ * write can be done again; the caller has made the page writable. If the instruction lies in that
+ * very page, it is executed alone before anything of the page is watched again.
+ */
+void translate_written(struct thread *thread, uint64_t address);
+
+enum translate_place {
+	TRANSLATE_ELSEWHERE, /* not the translator's: the runtime's own code, or unknown */
+	TRANSLATE_INSIDE,    /* in code that was emitted, or on the way into it */
+	TRANSLATE_LEAVING,   /* on the way out to the dispatcher: it will look at thread->pending */
+};
+
+/*
+ * @regs holds what a signal frame of @thread says, with rip in the code cache or in the assembly
+ * around it. For TRANSLATE_INSIDE @regs becomes the state in which the processor would be were it
+ * executing the program itself: before an instruction, or after it when its work is done.
+ */
+enum translate_place translate_recover(const struct thread *thread, struct regs *regs);
+
+/* For fork: nothing of the translator is half done while the lock is held. */
+void translate_lock(void);
+void translate_unlock(void);
+
+/* ---- what the translator calls: runtime/linux/, or a test ---- */
+
+/* A range of the program's memory that may be executed. */
+struct code_range {
+	uint64_t start, end;
+	bool writable; /* by the program, as it sees it: someone may change the code */
+};
+
+/*
+ * Finds the largest known executable and readable range around @pc. Returns 0, or how the fetch
+ * fails: the si_code of a SIGSEGV (SEGV_MAPERR, SEGV_ACCERR). Called with the translator locked.
+ */
+int memory_code(uint64_t pc, struct code_range *range);
+
+/*
+ * Code from the pages @start to @end, which memory_code() called writable, gets translated: takes
+ * write permission from them, and from writable aliases of theirs, until they are written to.
+ * Called with the translator locked.
+ */
+void memory_watch(uint64_t start, uint64_t end);
+
+/*
+ * Each is called on the runtime's stack with thread->regs the program's state, changes it, and
+ * returns to let it go on from there; or does not return.
+ */
+
+/* The program executed syscall: rip is behind it, rax is the number; rcx and r11 are set already.
+ */
+void linux_syscall(struct thread *thread);
+
+/* int 0x80, the 32-bit way in: rip is behind it. */
+void linux_int80(struct thread *thread);
+
+/* thread->pending is not 0. */
+void linux_deliver(struct thread *thread);
+
+/*
+ * There is no instruction at rip: raises the signal that the processor would.
+ * @signo is SIGSEGV with @code from memory_code() and @address the byte that could not be fetched,
+ * or SIGILL (ILL_ILLOPN), SIGTRAP ..., for what the translator refuses.
+ */
+void linux_fault(struct thread *thread, int signo, int code, uint64_t address);
+
+/* At rip is an instruction that needs GS to be the program's own: the process has to go on
+ * natively. */
+void linux_detach(struct thread *thread);
+
+#endif
