@@ -95,10 +95,12 @@ void tally_machine_resolve(struct tally_machine *machine, uint32_t pid, uint64_t
 const char *tally_dso_name(const struct tally_dso *dso); /* "/usr/bin/ls", "[kernel.kallsyms]" */
 const char *tally_dso_short_name(const struct tally_dso *dso); /* "ls", "[kernel]" */
 /*
- * Why there are no names for it, as a sentence without a full stop ("the file has changed since the
- * recording (...)"); NULL when there are. Loads the file.
+ * Why it has no names, or not all of them, as a sentence without a full stop ("the file has changed
+ * since the recording (...)"); NULL when nothing is wrong. Loads the file.
  */
 const char *tally_dso_problem(struct tally_dso *dso);
+/* What to change about the problem; NULL when there is none, or nothing can be done. */
+const char *tally_dso_remedy(struct tally_dso *dso);
 /* Copies the build-id; returns its size, 0 when there is none. */
 size_t tally_dso_build_id(struct tally_dso *dso, uint8_t build_id[20]);
 

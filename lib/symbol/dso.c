@@ -226,7 +226,7 @@ struct tally_dso *tly_dso_of_mapping(struct tally_symbols *symbols, const char *
 	return tly_dso_get(symbols, filename, TLY_DSO_FILE, build_id, pid);
 }
 
-void tly_dso_problem(struct tally_dso *dso, const char *format, ...)
+void tly_dso_problem(struct tally_dso *dso, const char *remedy, const char *format, ...)
 {
 	char text[512];
 	va_list ap;
@@ -235,6 +235,7 @@ void tly_dso_problem(struct tally_dso *dso, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	dso->problem = tly_strings_intern(&dso->owner->strings, text);
+	dso->remedy = remedy;
 }
 
 void tly_dso_load(struct tally_dso *dso)
@@ -292,6 +293,12 @@ const char *tally_dso_problem(struct tally_dso *dso)
 {
 	tly_dso_load(dso);
 	return dso->problem;
+}
+
+const char *tally_dso_remedy(struct tally_dso *dso)
+{
+	tly_dso_load(dso);
+	return dso->problem ? dso->remedy : NULL;
 }
 
 size_t tally_dso_build_id(struct tally_dso *dso, uint8_t build_id[20])

@@ -62,7 +62,8 @@ struct tally_dso {
 	struct tly_build_id build_id; /* the recording's; else, once loaded, the file's */
 	bool build_id_expected;	      /* it is the recording's */
 	bool loaded;
-	const char *problem;	   /* why there are no symbols; NULL: there are */
+	const char *problem;	   /* why symbols are missing; NULL: nothing is wrong */
+	const char *remedy;	   /* of the problem, or NULL */
 	const char *path;	   /* of the file that was loaded */
 	const char *debug_path;	   /* of its separate debug file */
 	struct tly_symtab *symtab; /* own_symtab, or one shared with others */
@@ -99,9 +100,9 @@ void tly_dso_load_vdso(struct tally_dso *dso);
 void tly_dso_open_vdso(struct tally_dso *dso, struct tly_elf *file);
 /* The symbols of the ELF file at @path. Returns 0 or a negative errno value. */
 int tly_dso_load_elf(struct tally_dso *dso, const char *path);
-/* Sets the sentence that says why a dso has no symbols. */
-void tly_dso_problem(struct tally_dso *dso, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+/* Sets the sentences that say why a dso lacks symbols and what to change: a literal, or NULL. */
+void tly_dso_problem(struct tally_dso *dso, const char *remedy, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* kernel.c */
 void tly_dso_load_kernel(struct tally_dso *dso);

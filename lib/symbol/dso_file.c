@@ -31,7 +31,7 @@ static bool check_build_id(struct tally_dso *dso, Elf *elf)
 		return true;
 	tly_build_id_format(&dso->build_id, wanted);
 	tly_build_id_format(&id, found);
-	tly_dso_problem(dso,
+	tly_dso_problem(dso, "record again, or give the files of the recording with --symfs",
 			"the file has changed since the recording (its build-id was %s, now %s)",
 			wanted, found[0] ? found : "none");
 	return false;
@@ -102,12 +102,28 @@ static long add_debug_file(struct tally_dso *dso, Elf *elf, struct tly_elf *debu
 	return nr;
 }
 
+/* Says which names are not to be had when there is no full symbol table. */
+static void note_stripped(struct tally_dso *dso)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	const char *remedy = "install its -dbgsym or -debuginfo package";
+
+	if (!urls || !urls[0])
+		remedy = "install its -dbgsym or -debuginfo package, or set "
+			 "DEBUGINFOD_URLS=https://debuginfod.elfutils.org";
+	if (dso->symtab->nr)
+		tly_dso_problem(dso, remedy, "it is stripped: only what it exports has a name");
+	else
+		tly_dso_problem(dso, remedy, "it is stripped: nothing has a name");
+}
+
 static int add_symbols(struct tally_dso *dso, Elf *elf, const char *path)
 {
 	struct tly_strings *strings = &dso->owner->strings;
 	struct tly_elf debug = {.fd = -1};
 	GElf_Shdr header;
 	long nr, ret;
+	bool mini;
 
 	dso->nr_segments = tly_elf_segments(elf, &dso->segments);
 	if (dso->nr_segments < 0)
@@ -118,7 +134,8 @@ static int add_symbols(struct tally_dso *dso, Elf *elf, const char *path)
 	ret = nr;
 	if (ret == 0)
 		ret = tly_elf_symbols(elf, SHT_DYNSYM, dso->symtab);
-	if (ret >= 0 && nr == 0 && path && tly_elf_section(elf, ".gnu_debugdata", &header))
+	mini = nr == 0 && path && tly_elf_section(elf, ".gnu_debugdata", &header);
+	if (ret >= 0 && mini)
 		ret = add_mini_debug_info(dso->symtab, strings, path);
 	if (ret >= 0)
 		ret = tly_elf_plt(elf, dso->symtab, strings);
@@ -129,6 +146,9 @@ static int add_symbols(struct tally_dso *dso, Elf *elf, const char *path)
 		}
 		/* While the files that the names are in are open. */
 		ret = tly_symtab_finish(dso->symtab, strings);
+		dso->problem = NULL;
+		if (nr == 0 && !mini && dso->kind != TLY_DSO_VDSO)
+			note_stripped(dso);
 	}
 	tly_elf_close(&debug);
 	return ret < 0 ? ret : 0;
@@ -149,9 +169,6 @@ int tly_dso_load_elf(struct tally_dso *dso, const char *path)
 	ret = add_symbols(dso, file.elf, path);
 	tly_elf_close(&file);
 	if (!ret) {
-		dso->problem = NULL;
-		if (!dso->symtab->nr)
-			tly_dso_problem(dso, "the file has no symbols");
 	}
 	return ret;
 }
@@ -228,7 +245,7 @@ void tly_dso_load_file(struct tally_dso *dso)
 	static const char deleted[] = " (deleted)";
 	const char *symfs = dso->owner->options.symfs;
 	size_t len = strlen(dso->name);
-	const char *problem;
+	const char *problem, *remedy;
 	bool gone = false;
 	char *path;
 	int ret;
@@ -247,15 +264,20 @@ void tly_dso_load_file(struct tally_dso *dso)
 		if (!ret || ret == -ENOMEM)
 			return;
 		if (ret == -ENOEXEC)
-			tly_dso_problem(dso, "not an ELF file");
+			tly_dso_problem(dso, NULL, "not an ELF file");
 		else if (ret != -ESTALE)
-			tly_dso_problem(dso, "cannot open the file: %s", strerror(-ret));
+			tly_dso_problem(dso, "give the directory that it is below with --symfs",
+					"cannot open the file: %s", strerror(-ret));
 	} else {
-		tly_dso_problem(dso, "the file was deleted while the program ran");
+		tly_dso_problem(dso, "record again without replacing the file meanwhile",
+				"the file was deleted while the program ran");
 	}
 	problem = dso->problem;
-	if (!try_running(dso) && !(dso->build_id_expected && try_by_build_id(dso)))
+	remedy = dso->remedy;
+	if (!try_running(dso) && !(dso->build_id_expected && try_by_build_id(dso))) {
 		dso->problem = problem;
+		dso->remedy = remedy;
+	}
 }
 
 void tly_dso_open_vdso(struct tally_dso *dso, struct tly_elf *file)
@@ -267,18 +289,19 @@ void tly_dso_open_vdso(struct tally_dso *dso, struct tly_elf *file)
 	file->fd = -1;
 	/* Its section headers are its last part, which is how its size is known. */
 	if (!image || memcmp(image, ELFMAG, SELFMAG) || image[EI_CLASS] != ELFCLASS64) {
-		tly_dso_problem(dso, "this process has no vdso to take the symbols from");
+		tly_dso_problem(dso, NULL, "this process has no vdso to take the symbols from");
 		return;
 	}
 	if (tly_elf_open_memory(file, image,
 				header->e_shoff + (size_t)header->e_shnum * header->e_shentsize)) {
-		tly_dso_problem(dso, "the vdso of this kernel cannot be read");
+		tly_dso_problem(dso, NULL, "the vdso of this kernel cannot be read");
 		return;
 	}
 	if (check_build_id(dso, file->elf))
 		return;
 	tly_elf_close(file);
-	tly_dso_problem(dso, "the recording was made on another kernel");
+	tly_dso_problem(dso, "report it where it was recorded",
+			"the recording was made on another kernel");
 }
 
 void tly_dso_load_vdso(struct tally_dso *dso)

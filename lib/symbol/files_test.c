@@ -240,6 +240,7 @@ static void test_file_was_replaced(void **state)
 	open_machine(NULL);
 	assert_string_equal(hidden_name(in_dir("stripped.new"), &build_id, &location), "hidden");
 	assert_null(tally_dso_problem(location.dso));
+	assert_null(tally_dso_remedy(location.dso));
 	assert_string_equal(tally_dso_name(location.dso), in_dir("stripped.new"));
 }
 
@@ -254,6 +255,7 @@ static void test_deleted_file(void **state)
 	open_machine(NULL);
 	assert_string_equal(hidden_name(name, NULL, &location), "-");
 	assert_non_null(strstr(tally_dso_problem(location.dso), "deleted"));
+	assert_non_null(strstr(tally_dso_remedy(location.dso), "record again"));
 	tally_symbols_free(symbols);
 	/* The same build was put back. */
 	open_machine(NULL);
@@ -302,7 +304,7 @@ static void test_deleted_file_that_runs(void **state)
 		named = location.symbol != NULL;
 		assert_true(offset < 0x10000);
 	}
-	assert_null(tally_dso_problem(location.dso));
+	assert_non_null(strstr(tally_dso_problem(location.dso), "stripped"));
 	close(in[1]);
 	close(in[0]);
 	close(out[0]);

@@ -133,7 +133,10 @@ void tly_dso_load_jit(struct tally_dso *dso)
 
 	dso->jit_checked = now();
 	if (!file) {
-		tly_dso_problem(dso, "the process left no /tmp/perf-%u.map that names this code",
+		tly_dso_problem(dso,
+				"let its runtime write one: node --perf-basic-prof, python3.12 -X "
+				"perf, java with an agent for it",
+				"the process left no /tmp/perf-%u.map that names this code",
 				dso->pid);
 		return;
 	}

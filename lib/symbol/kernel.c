@@ -220,24 +220,27 @@ void tly_dso_load_kernel(struct tally_dso *dso)
 	if (vmlinux) {
 		ret = tly_dso_load_elf(dso, vmlinux);
 		if (ret == -ESTALE)
-			tly_dso_problem(dso, "%s is not the kernel of the recording", vmlinux);
+			tly_dso_problem(dso, NULL, "%s is not the kernel of the recording",
+					vmlinux);
 		else if (ret)
-			tly_dso_problem(dso, "cannot use %s: %s", vmlinux, strerror(-ret));
+			tly_dso_problem(dso, NULL, "cannot use %s: %s", vmlinux, strerror(-ret));
 		return;
 	}
 	if (!choose_kallsyms(dso)) {
-		tly_dso_problem(dso, "the recording was made on another kernel; "
-				     "its vmlinux or a copy of its /proc/kallsyms is needed");
+		tly_dso_problem(dso,
+				"give its vmlinux, or a copy of its /proc/kallsyms with --kallsyms",
+				"the recording was made on another kernel");
 		return;
 	}
 	ret = tly_kallsyms_read(symbols);
 	if (ret) {
-		tly_dso_problem(dso, "cannot read %s: %s", symbols->kallsyms.path, strerror(-ret));
+		tly_dso_problem(dso, NULL, "cannot read %s: %s", symbols->kallsyms.path,
+				strerror(-ret));
 		return;
 	}
 	if (symbols->kallsyms.restricted) {
-		tly_dso_problem(dso, "the kernel hides its addresses from this user; "
-				     "root sees them: sysctl kernel.kptr_restrict=0");
+		tly_dso_problem(dso, "report as root, or sudo sysctl kernel.kptr_restrict=0",
+				"the kernel hides its addresses from this user");
 		return;
 	}
 	dso->symtab = &symbols->kallsyms.symtab;
@@ -270,7 +273,7 @@ void tly_dso_load_module(struct tally_dso *dso)
 	int ret = tly_kallsyms_read(dso->owner);
 
 	if (ret) {
-		tly_dso_problem(dso, "cannot read %s: %s", kallsyms->path, strerror(-ret));
+		tly_dso_problem(dso, NULL, "cannot read %s: %s", kallsyms->path, strerror(-ret));
 		return;
 	}
 	if (!tly_kernel_modules(dso->owner, match_module, &find)) {
@@ -291,7 +294,8 @@ void tly_dso_load_module(struct tally_dso *dso)
 	if (!ret)
 		ret = tly_symtab_finish(dso->symtab, &dso->owner->strings);
 	if (!ret && !dso->symtab->nr)
-		tly_dso_problem(dso, "%s does not list the module", kallsyms->path);
+		tly_dso_problem(dso, "report while the module is loaded",
+				"%s does not list the module", kallsyms->path);
 }
 
 int tly_kernel_modules(const struct tally_symbols *symbols,

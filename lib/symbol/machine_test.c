@@ -420,7 +420,7 @@ static void test_restricted_kallsyms(void **state)
 	assert_non_null(strstr(err.remedy, "kptr_restrict"));
 	feed_kernel_mmap(0xffffffff81000000, 0x1000, 0xffffffff81000000, "[kernel.kallsyms]_text");
 	assert_string_equal(kernel_name(0xffffffff81000180, &location), "-");
-	assert_non_null(strstr(tally_dso_problem(location.dso), "kptr_restrict"));
+	assert_non_null(strstr(tally_dso_remedy(location.dso), "kptr_restrict"));
 	remove_file(dir, "kallsyms");
 	rmdir(dir);
 }
