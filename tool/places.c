@@ -260,7 +260,7 @@ const struct function *places_function(const struct places *places, uint32_t fun
 	return &places->functions[function];
 }
 
-const struct tally_dso *places_dso(const struct places *places, uint32_t dso)
+struct tally_dso *places_dso(const struct places *places, uint32_t dso)
 {
 	return places->dsos[dso];
 }

@@ -72,7 +72,7 @@ const struct frame *places_frame(const struct places *places, uint32_t frame);
 /* Number 0 is the function of samples that have no address. */
 const struct function *places_function(const struct places *places, uint32_t function);
 /* NULL for the dso of addresses outside all mappings, which is number 0. */
-const struct tally_dso *places_dso(const struct places *places, uint32_t dso);
+struct tally_dso *places_dso(const struct places *places, uint32_t dso);
 /* "sort.c:41", or "[unknown]", which is number 0. */
 const char *places_source(const struct places *places, uint32_t source);
 

@@ -8,6 +8,7 @@
 
 #include "tool/commands.h"
 #include "tool/memory.h"
+#include "tool/nameless.h"
 
 #define DEFAULT_KEYS  "comm,dso,sym"
 #define DEFAULT_LIMIT 0.1 /* per cent; of tables for people */
@@ -150,6 +151,27 @@ static void make_sections(struct report *report)
 		make_section(report, SIZE_MAX, any_chain);
 }
 
+/* Says of which files names are missing, unless the table has no names. */
+static void tell_nameless(const struct report *report)
+{
+	const struct report_options *o = report->options;
+	struct nameless nameless = {.places = report->session->places};
+
+	if (o->form != REPORT_FOLDED && !keys_have(&o->keys, KEY_SYM))
+		return;
+	for (size_t i = 0; i < profile_buckets(report->profile); i++) {
+		struct bucket_view bucket = profile_bucket(report->profile, i);
+
+		nameless_stack(&nameless, bucket.samples);
+		for (size_t j = 0; j < bucket.nr_frames; j++)
+			nameless_function(
+				&nameless,
+				places_frame(nameless.places, bucket.frames[j])->function);
+	}
+	nameless_tell(&nameless);
+	nameless_free(&nameless);
+}
+
 static void print(struct report *report, struct output *output)
 {
 	switch (report->options->form) {
@@ -195,6 +217,7 @@ static int run_report(const struct report_options *o)
 	make_sections(&report);
 	print(&report, &output);
 	closed = output_close(&output);
+	tell_nameless(&report);
 	if (status == TOOL_OK)
 		status = closed;
 	if (session_verdict(&session) != TOOL_OK)

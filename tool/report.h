@@ -68,9 +68,9 @@ uint32_t report_tree_top(const struct report *report, const struct calltree *tre
 			 const struct row *row);
 
 /* What the numbers of an event are and where they come from: "timer of the kernel, 999 Hz". */
-void report_source(struct buffer *buffer, const struct perf_event_attr *attr);
-/* "ns" for the clocks, else "" */
-const char *report_unit(const struct perf_event_attr *attr);
+void report_source(struct buffer *buffer, const struct tally_perfdata_event *event);
+/* "ns" for the clocks and for time off the processor, else "" */
+const char *report_unit(const struct tally_perfdata_event *event);
 
 void report_text(struct report *report, struct output *output);
 void report_json(struct report *report, struct output *output);

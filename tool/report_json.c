@@ -153,10 +153,10 @@ static void put_section(const struct report *report, const struct report_section
 		struct buffer source = {.fd = -1};
 
 		put_text(buffer, "event", event->name, &first);
-		report_source(&source, event->attr);
+		report_source(&source, event);
 		buffer_char(&source, '\0');
 		put_text(buffer, "source", source.data, &first);
-		put_text(buffer, "unit", report_unit(event->attr), &first);
+		put_text(buffer, "unit", report_unit(event), &first);
 		buffer_free(&source);
 	}
 	put_number(buffer, "samples", section->total.samples, &first);

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: MIT
 /* Where a sampled number comes from, in words. */
-#include <stdio.h>
+#include <string.h>
 
 #include "tool/report.h"
 
-const char *report_unit(const struct perf_event_attr *attr)
+/* Of tally record and of perf record alike: the period is the time for which a task waited. */
+static bool is_off_cpu(const struct tally_perfdata_event *event)
 {
-	bool clock = attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_CPU_CLOCK ||
-							  attr->config == PERF_COUNT_SW_TASK_CLOCK);
+	return event->attr->type == PERF_TYPE_SOFTWARE && !strcmp(event->name, "offcpu-time");
+}
 
-	return clock ? "ns" : "";
+static bool is_clock(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_CPU_CLOCK ||
+						    attr->config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+const char *report_unit(const struct tally_perfdata_event *event)
+{
+	return is_clock(event->attr) || is_off_cpu(event) ? "ns" : "";
 }
 
 static const char *kind(const struct perf_event_attr *attr)
@@ -20,7 +29,7 @@ static const char *kind(const struct perf_event_attr *attr)
 	case PERF_TYPE_RAW:
 		return "hardware counter";
 	case PERF_TYPE_SOFTWARE:
-		return *report_unit(attr) ? "the kernel's timer" : "counted by the kernel";
+		return is_clock(attr) ? "the kernel's timer" : "counted by the kernel";
 	case PERF_TYPE_TRACEPOINT:
 		return "tracepoint";
 	case PERF_TYPE_BREAKPOINT:
@@ -30,13 +39,19 @@ static const char *kind(const struct perf_event_attr *attr)
 	}
 }
 
-void report_source(struct buffer *buffer, const struct perf_event_attr *attr)
+void report_source(struct buffer *buffer, const struct tally_perfdata_event *event)
 {
+	const struct perf_event_attr *attr = event->attr;
+
+	if (is_off_cpu(event)) {
+		buffer_text(buffer, "time that tasks waited off the processor, every wait sampled");
+		return;
+	}
 	buffer_text(buffer, kind(attr));
 	if (attr->freq)
 		buffer_printf(buffer, ", sampled %llu times a second",
 			      (unsigned long long)attr->sample_freq);
-	else if (*report_unit(attr) && attr->sample_period)
+	else if (is_clock(attr) && attr->sample_period)
 		buffer_printf(buffer, ", sampled every %llu ns",
 			      (unsigned long long)attr->sample_period);
 	else if (attr->sample_period > 1)

@@ -59,13 +59,26 @@ static void put_seconds(struct buffer *buffer, uint64_t nanoseconds)
 	buffer_decimal(buffer, nanoseconds % 1000000000 / 1000, 6, '0');
 }
 
+/* Arguments may have several lines, a comment has one. */
+static void put_line(struct buffer *buffer, const char *text)
+{
+	for (; *text; text++)
+		if (*text == '\n')
+			buffer_text(buffer, "\\n");
+		else
+			buffer_char(buffer, *text);
+}
+
 static void put_head(const struct report *report, struct buffer *buffer)
 {
 	const struct tally_perfdata_info *info = tally_perfdata_info(report->session->reader);
 	const struct session_totals *totals = &report->session->totals;
 
-	if (info->cmdline)
-		buffer_printf(buffer, "# recorded by: %s\n", info->cmdline);
+	if (info->cmdline) {
+		buffer_text(buffer, "# recorded by: ");
+		put_line(buffer, info->cmdline);
+		buffer_char(buffer, '\n');
+	}
 	if (info->hostname)
 		buffer_printf(buffer, "# recorded on: %s%s%s%s%s\n", info->hostname,
 			      info->osrelease ? ", Linux " : "",
@@ -103,7 +116,7 @@ static void put_section_head(const struct report *report, const struct report_se
 
 		buffer_text(buffer, event->name);
 		buffer_text(buffer, ", ");
-		report_source(buffer, event->attr);
+		report_source(buffer, event);
 		buffer_text(buffer, "\n# samples:     ");
 	}
 	buffer_grouped(buffer, section->total.samples);
@@ -112,7 +125,7 @@ static void put_section_head(const struct report *report, const struct report_se
 	if (section->event != SIZE_MAX) {
 		const struct tally_perfdata_event *event =
 			tally_perfdata_event(report->session->reader, section->event);
-		const char *unit = report_unit(event->attr);
+		const char *unit = report_unit(event);
 
 		buffer_printf(buffer, " %s", *unit ? unit : "events");
 	}

@@ -48,6 +48,20 @@ struct script_options {
 	uint64_t records; /* a bit for each type below 64 */
 };
 
+static void note_names(struct script *script, size_t nr)
+{
+	struct places *places = script->session->places;
+
+	nameless_stack(&script->nameless, 1);
+	for (size_t i = 0; i < nr; i++) {
+		size_t nr_frames;
+		uint32_t first = places_frames(places, script->places[i], &nr_frames);
+
+		nameless_function(&script->nameless,
+				  places_frame(places, first + nr_frames - 1)->function);
+	}
+}
+
 size_t script_stack(struct script *script, const struct session_item *item)
 {
 	const uint64_t *words;
@@ -60,6 +74,8 @@ size_t script_stack(struct script *script, const struct session_item *item)
 	for (size_t i = 0; i < nr; i++)
 		if (!session_is_marker(script->places[i]))
 			script->places[kept++] = script->places[i];
+	if (script->events[item->event].fields & FIELD_SYM)
+		note_names(script, kept);
 	return kept;
 }
 
@@ -144,6 +160,7 @@ static int run_script(const struct script_options *o)
 
 	if (session_open(&session, &o->session, &err) < 0)
 		return tool_error(&err);
+	script.nameless.places = session.places;
 	make_events(&script, o);
 	script.tracepoints = tracepoints_new(&session);
 	output_open(&output, true);
@@ -153,6 +170,8 @@ static int run_script(const struct script_options *o)
 	status = result < 0 ? tool_error(&err) : session_verdict(&session);
 	if (status == TOOL_OK)
 		status = closed;
+	nameless_tell(&script.nameless);
+	nameless_free(&script.nameless);
 	script_text_free(&script);
 	tracepoints_free(script.tracepoints);
 	free(script.events);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "tool/buffer.h"
+#include "tool/nameless.h"
 #include "tool/session.h"
 #include "tool/tracepoints.h"
 
@@ -60,10 +61,11 @@ struct script {
 	bool nanoseconds;
 	uint32_t *places; /* of the current stack */
 	size_t places_room;
+	struct nameless nameless;
 	struct place_texts *texts;
 };
 
-/* The places of an item's stack, markers left out; valid until the next call. */
+/* The places of an item's stack, markers left out; valid until the next call. Names are counted. */
 size_t script_stack(struct script *script, const struct session_item *item);
 
 void script_text_sample(struct script *script, const struct session_item *item,

@@ -228,6 +228,53 @@ def case_header_says_what_the_numbers_are():
         contains(text, part)
 
 
+def case_waiting_is_time():
+    need_root()
+    path = os.path.join(FOLDER, 'off.data')
+    done = tally('record', '--off-cpu', '-o', path, '--', 'sleep', '0.05')
+    equal(done.returncode, 0, done.stderr)
+    text = tally('report', '-i', path).stdout
+    contains(text, 'offcpu-time, time that tasks waited')
+    check(re.search(r'# samples: +\d+, worth [\d,]+ ns\n', text), text)
+    event = tally_json('report', '-i', path, '-j')['events'][0]
+    equal(event['unit'], 'ns')
+    check(event['period'] >= 50_000_000, event['period'])
+
+
+def case_missing_names_are_explained():
+    if run('which', 'strip').returncode:
+        skip('no strip to make a program without names')
+    program = os.path.join(FOLDER, 'nameless')
+    equal(run('strip', '-o', program, CALLS).returncode, 0)
+    path = os.path.join(FOLDER, 'nameless.data')
+    done = tally('record', '-g', '-F', '2000', '-e', 'cpu-clock:u', '-o', path, '--', program, '200')
+    if done.returncode:
+        skip('tally record: ' + done.stderr)
+
+    def told(why, remedy, **env):
+        for command, *options in ('report',), ('report', '-j'), ('script',), ('script', '-j'):
+            # perf keeps copies by build-id in the home directory.
+            done = tally(command, '-i', path, *options, env=dict(env, HOME=FOLDER))
+            equal(done.returncode, 0, done.stderr)
+            lines = [line for line in done.stderr.split('\n') if program in line]
+            equal(len(lines), 1, done.stderr)
+            check(re.search(r'%s have no names in [\d.]+%% of the samples: ' % re.escape(program),
+                            lines[0]), lines[0])
+            contains(lines[0], why)
+            contains(lines[0], remedy)
+
+    told('it is stripped', 'or set DEBUGINFOD_URLS', DEBUGINFOD_URLS='')
+    os.rename(program, program + '.old')
+    told('cannot open the file', '--symfs')
+    equal(run('cp', '/bin/true', program).returncode, 0)
+    told('changed since the recording', 'record again')
+    os.rename(program + '.old', program)
+    done = tally('report', '-i', path, '--sort', 'comm')
+    check(program not in done.stderr, 'no names were asked for')
+    done = tally('report', '-i', frame_pointers())
+    check(CALLS not in done.stderr, done.stderr)
+
+
 def case_folded_stacks_add_up():
     lines = tally('report', '-i', frame_pointers(), '--folded').stdout.strip().split('\n')
     event = tally_json('report', '-i', frame_pointers(), '-j')['events'][0]

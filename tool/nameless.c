@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "tool/nameless.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/filter.h"
+#include "tool/memory.h"
+
+#define MOST_LINES     5
+#define LEAST_PER_CENT 1
+
+void nameless_stack(struct nameless *nameless, uint64_t samples)
+{
+	nameless->stack++;
+	nameless->weight = samples;
+	nameless->samples += samples;
+}
+
+void nameless_function(struct nameless *nameless, uint32_t function)
+{
+	const struct function *f = places_function(nameless->places, function);
+	struct nameless_dso *dso;
+
+	/* Outside of all mappings there is no file to be missing; the names of all others are
+	 * known. */
+	if (!f->dso || strcmp(f->name, UNKNOWN))
+		return;
+	if (f->dso >= nameless->nr) {
+		nameless->dsos = tool_grow(nameless->dsos, &nameless->room, f->dso + 1,
+					   sizeof(*nameless->dsos));
+		memset(nameless->dsos + nameless->nr, 0,
+		       (f->dso + 1 - nameless->nr) * sizeof(*nameless->dsos));
+		nameless->nr = f->dso + 1;
+	}
+	dso = &nameless->dsos[f->dso];
+	if (dso->stack == nameless->stack)
+		return;
+	dso->stack = nameless->stack;
+	dso->samples += nameless->weight;
+}
+
+/* The dso with the most samples below those of @above, or 0. Equal ones follow by number. */
+static uint32_t next_dso(const struct nameless *nameless, uint32_t above)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < nameless->nr; i++) {
+		uint64_t samples = nameless->dsos[i].samples;
+
+		if (above && (samples > nameless->dsos[above].samples ||
+			      (samples == nameless->dsos[above].samples && i <= above)))
+			continue;
+		if (!best || samples > nameless->dsos[best].samples)
+			best = i;
+	}
+	return best;
+}
+
+void nameless_tell(const struct nameless *nameless)
+{
+	int lines = 0;
+
+	for (uint32_t i = 0; lines < MOST_LINES && (i = next_dso(nameless, i));) {
+		double percent = 100.0 * nameless->dsos[i].samples / nameless->samples;
+		struct tally_dso *dso = places_dso(nameless->places, i);
+		const char *problem = tally_dso_problem(dso);
+		const char *remedy = tally_dso_remedy(dso);
+
+		if (percent < LEAST_PER_CENT)
+			return;
+		if (!problem)
+			continue;
+		fprintf(stderr,
+			"tally: functions of %s have no names in %.1f%% of the samples: %s%s%s%s\n",
+			tally_dso_name(dso), percent, problem, remedy ? " (" : "",
+			remedy ? remedy : "", remedy ? ")" : "");
+		lines++;
+	}
+}
+
+void nameless_free(struct nameless *nameless)
+{
+	free(nameless->dsos);
+}
