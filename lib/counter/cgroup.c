@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <linux/limits.h>
 #include <linux/magic.h>
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -114,4 +116,26 @@ int tly_cgroup_open(const char *name, struct tally_error *err)
 	if (code == -ENOENT)
 		tly_error_remedy(err, "the cgroups that there are: find %s -type d", mount);
 	return code;
+}
+
+/*
+ * A processor has a clock for each cgroup, which stops while its tasks do not run there. The first
+ * event of any cgroup that is enabled on a processor where events of tasks or of the whole system
+ * were scheduled already finds the clock of the cgroup that is running not started. It jumps at the
+ * next switch or read by all the time since it last stood, up to that since the system started
+ * (seen with Linux 6.18), and the first event takes the jump for time enabled and running. Those
+ * behind it begin at the clock's true time. So an event that counts nothing goes first.
+ */
+int tly_cgroup_keep_time(int cgroup, int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = PERF_ATTR_SIZE_VER0,
+		.config = PERF_COUNT_SW_DUMMY,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, cgroup, cpu, -1,
+			    PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
 }

@@ -16,4 +16,11 @@ bool tly_is_cgroup(int fd);
  */
 int tly_cgroup_open(const char *name, struct tally_error *err);
 
+/*
+ * Makes the kernel keep the time of the cgroups on @cpu truly for as long as the descriptor that is
+ * returned stays open: to be called before events on @cgroup are opened there. Returns -1 where that
+ * is refused, as the events will be too.
+ */
+int tly_cgroup_keep_time(int cgroup, int cpu);
+
 #endif

@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <tally/counter.h>
 
 #include "abi/attr.h"
 #include "lib/counter/attr_open.h"
+#include "lib/counter/cgroup.h"
 #include "lib/counter/counter.h"
 #include "lib/counter/counters.h"
 #include "lib/counter/cpulist.h"
@@ -358,9 +360,20 @@ static int allocate(struct tally_counters *counters, struct tally_error *err)
 		return tly_error(err, -ENOMEM, "too many counters");
 	counters->plans = calloc(counters->nr_events, sizeof(*counters->plans));
 	counters->cells = calloc(nr, sizeof(struct tally_counter *));
-	if (!counters->plans || !counters->cells)
+	counters->clocks = calloc(counters->axes.nr_cpus, sizeof(*counters->clocks));
+	for (size_t i = 0; i < counters->axes.nr_cpus && counters->clocks; i++)
+		counters->clocks[i] = -1;
+	if (!counters->plans || !counters->cells || !counters->clocks)
 		return tly_error(err, -ENOMEM, "out of memory for %zu counters", nr);
 	return 0;
+}
+
+static void keep_time(struct tally_counters *counters)
+{
+	const struct tly_axes *axes = &counters->axes;
+
+	for (size_t i = 0; axes->cgroup >= 0 && i < axes->nr_cpus; i++)
+		counters->clocks[i] = tly_cgroup_keep_time(axes->cgroup, axes->cpus[i]);
 }
 
 int tally_counters_open(const struct tally_events *events, const struct tally_target *target,
@@ -390,6 +403,7 @@ int tally_counters_open(const struct tally_events *events, const struct tally_ta
 		code = plan_event(c, i, tally_events_at(events, i), err);
 	if (code == 0) {
 		set_read_format(c, FORMAT_LOST);
+		keep_time(c);
 		code = open_all(c, err);
 	}
 	if (code == 0)
@@ -418,6 +432,10 @@ void tally_counters_close(struct tally_counters *counters)
 		free(counters->plans[i].error);
 		free(counters->plans[i].cpus);
 	}
+	for (size_t i = 0; i < counters->axes.nr_cpus && counters->clocks; i++)
+		if (counters->clocks[i] >= 0)
+			close(counters->clocks[i]);
+	free(counters->clocks);
 	free(counters->plans);
 	free(counters->cells);
 	tly_axes_release(&counters->axes);

@@ -27,6 +27,7 @@ struct tally_counters {
 	unsigned int flags;
 	bool lost_known;
 	struct tally_counter **cells; /* [task][cpu][event] */
+	int *clocks; /* of a cgroup: descriptors of tly_cgroup_keep_time(), one for each processor */
 };
 
 static inline struct tally_counter **tly_cell(const struct tally_counters *counters, size_t event,
