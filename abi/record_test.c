@@ -501,6 +501,7 @@ static void test_build_id_size(void **state)
 	uint8_t *buf;
 
 	(void)state;
+	format.build_id = true;
 	begin(&b, PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID);
 	build_mmap2_build_id(&b);
 	set_size(&b, b.size);
@@ -508,6 +509,65 @@ static void test_build_id_size(void **state)
 	buf = exact(&b, b.size);
 	assert_int_equal(tally_record_decode(&format, buf, b.size, &record, NULL), -EBADMSG);
 	free(buf);
+}
+
+/* What an event that did not ask for build-ids gets behind one that did: see is_build_id(). */
+static void test_mark_without_a_build_id(void **state)
+{
+	static const uint32_t majors[] = {0, 8, 21, 254, 259, 0x01000014};
+	struct tally_record_format format = trailer_format(0);
+	struct tally_record record;
+	static struct bytes b;
+	uint8_t *buf;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(majors); i++) {
+		begin(&b, PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID);
+		build_mmap2(&b);
+		set_size(&b, b.size);
+		memcpy(b.data + 8 + 32, &majors[i], sizeof(majors[i]));
+		buf = exact(&b, b.size);
+		assert_int_equal(tally_record_decode(&format, buf, b.size, &record, NULL), b.size);
+		assert_false(record.mmap.has_build_id);
+		assert_int_equal(record.mmap.maj, majors[i]);
+		assert_int_equal(record.mmap.min, 3);
+		assert_int_equal(record.mmap.ino, 77);
+		assert_int_equal(record.mmap.ino_generation, 78);
+		assert_string_equal(record.mmap.filename, "//anon");
+		free(buf);
+	}
+}
+
+/* As long as linkers make them, they need not have been asked for. */
+static void test_build_id_that_was_added_later(void **state)
+{
+	static const struct {
+		uint8_t size;
+		bool believed;
+	} cases[] = {{1, false}, {8, false}, {16, true}, {19, false}, {20, true}};
+	struct tally_record_format format = trailer_format(0);
+	struct tally_record record;
+	static struct bytes b;
+	uint8_t *buf;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		for (int asked = 0; asked < 2; asked++) {
+			begin(&b, PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID);
+			build_mmap2_build_id(&b);
+			set_size(&b, b.size);
+			b.data[8 + 32] = cases[i].size;
+			memset(b.data + 8 + 36 + cases[i].size, 0, 20 - cases[i].size);
+			buf = exact(&b, b.size);
+			format.build_id = asked;
+			assert_int_equal(tally_record_decode(&format, buf, b.size, &record, NULL),
+					 b.size);
+			assert_int_equal(record.mmap.has_build_id, asked || cases[i].believed);
+			if (record.mmap.has_build_id)
+				assert_int_equal(record.mmap.build_id_size, cases[i].size);
+			free(buf);
+		}
+	}
 }
 
 static void test_header_size(void **state)
@@ -580,6 +640,8 @@ int main(void)
 		cmocka_unit_test(test_unknown_types),
 		cmocka_unit_test(test_strings_end_in_the_record),
 		cmocka_unit_test(test_build_id_size),
+		cmocka_unit_test(test_mark_without_a_build_id),
+		cmocka_unit_test(test_build_id_that_was_added_later),
 		cmocka_unit_test(test_header_size),
 		cmocka_unit_test(test_format_follows_attr_size),
 	};

@@ -29,6 +29,7 @@ struct tally_record_format {
 	uint64_t sample_regs_user;
 	uint64_t sample_regs_intr;
 	bool sample_id_all;
+	bool build_id;	       /* mapping records with PERF_RECORD_MISC_MMAP_BUILD_ID mean it */
 	uint16_t trailer_size; /* bytes of the sample_id trailer on non-sample records */
 };
 
@@ -128,7 +129,7 @@ struct tally_mmap { /* PERF_RECORD_MMAP, PERF_RECORD_MMAP2 */
 	uint32_t pid, tid;
 	uint64_t start, len, pgoff;
 	bool is_mmap2;
-	bool has_build_id; /* PERF_RECORD_MISC_MMAP_BUILD_ID */
+	bool has_build_id; /* PERF_RECORD_MISC_MMAP_BUILD_ID, where it is true */
 	uint8_t build_id_size;
 	uint8_t build_id[20];
 	uint32_t maj, min;

@@ -43,6 +43,20 @@ static bool common_id(struct tally_perfdata *reader, const struct tally_record_f
 	       from_end == reader->id_from_end;
 }
 
+/*
+ * Only one of the events asks for mapping records and for build-ids in them, while the records that
+ * the recorder made up have id 0, which is read as the first event's.
+ */
+static void share_build_id(struct tally_perfdata *reader, struct tly_event *event)
+{
+	struct tally_record_format *format = &event->public.format;
+
+	if (reader->nr_events && reader->events[0]->public.format.build_id)
+		format->build_id = true;
+	for (size_t i = 0; format->build_id && i < reader->nr_events; i++)
+		reader->events[i]->public.format.build_id = true;
+}
+
 int tly_event_add(struct tally_perfdata *reader, const void *attr, size_t attr_size,
 		  const void *ids, size_t nr_ids, uint64_t offset)
 {
@@ -85,6 +99,7 @@ int tly_event_add(struct tally_perfdata *reader, const void *attr, size_t attr_s
 		return tly_damaged(reader, offset,
 				   "the samples of this event cannot be told from those of the "
 				   "first: they have no id at a common place");
+	share_build_id(reader, event);
 	if (copy->use_clockid && reader->info.clockid < 0)
 		reader->info.clockid = copy->clockid;
 	reader->events[reader->nr_events++] = event;

@@ -182,6 +182,46 @@ static void test_records_find_their_event(void **state)
 	tally_perfdata_close(reader);
 }
 
+/* One event asks for build-ids, and what the recorder made up has them too: in short, so that the
+ * record alone does not tell. */
+static void test_build_ids_are_of_all_events(void **state)
+{
+	static struct bytes data, file, b;
+
+	(void)state;
+	begin(&b, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_BUILD_ID);
+	for (int i = 0; i < 4; i++)
+		put64(&b, 1);
+	put32(&b, 8);
+	put(&b, "abcdefgh", 8);
+	for (int i = 0; i < 5; i++)
+		put32(&b, 0);
+	put_string(&b, "/bin/tac");
+	for (int i = 0; i < 3; i++) /* TID TIME ID */
+		put64(&b, 0);
+	data.size = 0;
+	put_record(&data, &b);
+	for (size_t asking = 0; asking < 3; asking++) {
+		struct tally_perfdata_record record;
+		struct tally_perfdata *reader;
+		struct perf_event_attr attr;
+
+		build_file(&file, &data, 0);
+		if (asking < 2) {
+			uint8_t *at = file.data + HEADER_SIZE + 24 + asking * (sizeof(attr) + 16);
+
+			memcpy(&attr, at, sizeof(attr));
+			attr.build_id = 1;
+			memcpy(at, &attr, sizeof(attr));
+		}
+		assert_int_equal(open_bytes(&file, &reader, NULL), 0);
+		assert_int_equal(tally_perfdata_next(reader, &record, NULL), 1);
+		assert_int_equal(record.record.mmap.has_build_id, asking < 2);
+		assert_string_equal(record.record.mmap.filename, "/bin/tac");
+		tally_perfdata_close(reader);
+	}
+}
+
 static void test_select(void **state)
 {
 	struct tally_perfdata_record record;
@@ -479,6 +519,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_events),
 		cmocka_unit_test(test_records_find_their_event),
+		cmocka_unit_test(test_build_ids_are_of_all_events),
 		cmocka_unit_test(test_select),
 		cmocka_unit_test(test_damage_has_an_offset),
 		cmocka_unit_test(test_cut_off),

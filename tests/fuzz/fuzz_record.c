@@ -32,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	attr.sample_regs_user = head.regs_user;
 	attr.sample_regs_intr = head.regs_intr;
 	attr.sample_id_all = head.flags & 1;
+	attr.build_id = head.flags >> 1 & 1;
 	tally_record_format_init(&format, &attr);
 
 	exact = malloc(size ? size : 1);
