@@ -117,8 +117,9 @@ def case_recorded_reads_what_perf_wrote():
         skip('perf is not installed')
     with tempfile.TemporaryDirectory() as folder:
         data = os.path.join(folder, 'perf.data')
-        done = run('perf', 'record', '-q', '-e', 'page-faults:u', '-c', '1', '-o', data, '--',
-                   'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=1M', 'count=1', 'status=none')
+        with alone():
+            done = run('perf', 'record', '-q', '-e', 'page-faults:u', '-c', '1', '-o', data, '--',
+                       'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=1M', 'count=1', 'status=none')
         if done.returncode:
             skip('perf record: ' + done.stderr)
         theirs = run('perf', 'script', '-i', data, '-F', 'comm,ip', '-G')

@@ -8,6 +8,7 @@ symbols. Then files that are cut, damaged or none at all.
 """
 import atexit
 import collections
+import contextlib
 import fcntl
 import functools
 import os
@@ -70,15 +71,14 @@ def recording(name):
     if os.path.exists(path):
         return path
     command = ['perf', 'record', '-q', '--sample-cpu', '-N', *options, '-o', '-' if pipe else path]
-    if pipe:
-        with open(path, 'wb') as file:
-            done = subprocess.run([*command, '--', *WORK], stdout=file, stderr=subprocess.PIPE,
-                                  text=True, timeout=60)
-    else:
-        done = run(*command, '--', *WORK)
+    with alone(), contextlib.ExitStack() as stack:
+        file = stack.enter_context(open(path, 'wb')) if pipe else None
+        done = subprocess.run([*command, '--', *WORK], stdout=file, stderr=subprocess.PIPE,
+                              text=True, timeout=60)
     if done.returncode:
         if os.path.exists(path):
             os.unlink(path)
+        check(done.returncode > 0, 'perf died: ' + done.stderr)
         reason = done.stderr.strip().splitlines()
         skip('perf cannot record this here: ' + (reason[0] if reason else 'no reason given'))
     return path
@@ -414,6 +414,14 @@ def case_file_size_limit():
 def case_recording_of_perf_that_was_killed():
     need_perf()
     path = path_of('killed')
+    with alone():
+        record_and_kill(path)
+    done = run(DUMP, path)
+    check(done.returncode in (0, 1), done.returncode)
+    check(done.stdout.count('\nS cpu-clock ') > 100, 'samples of a killed recording')
+
+
+def record_and_kill(path):
     perf = subprocess.Popen(['perf', 'record', '-q', '-N', '-e', 'cpu-clock', '-F', '2000', '-m',
                              '1', '-o', path, '--', sys.executable, '-c',
                              'while True: pass'], stdout=subprocess.DEVNULL,
@@ -428,9 +436,6 @@ def case_recording_of_perf_that_was_killed():
     finally:
         os.killpg(perf.pid, signal.SIGKILL)
         perf.wait()
-    done = run(DUMP, path)
-    check(done.returncode in (0, 1), done.returncode)
-    check(done.stdout.count('\nS cpu-clock ') > 100, 'samples of a killed recording')
 
 
 def case_cut_at_any_point():

@@ -3,6 +3,7 @@
 """tally record: what it writes, read by our own reader and by perf; and how it ends."""
 import collections
 import contextlib
+import glob
 import os
 import re
 import select
@@ -24,8 +25,9 @@ Sample = collections.namedtuple('Sample', 'event pid tid cpu time period ip chai
 
 @contextlib.contextmanager
 def folder():
+    """A fresh directory to record in, and nobody else who records."""
     before = os.getcwd()
-    with tempfile.TemporaryDirectory() as path:
+    with alone(), tempfile.TemporaryDirectory() as path:
         os.chdir(path)
         try:
             yield path
@@ -120,6 +122,29 @@ def held_target():
     finally:
         child.stdin.close()
         child.wait()
+
+
+def child_of(pid):
+    """The process that @pid started, once there is one."""
+    found = []
+
+    def look():
+        for stat in glob.glob('/proc/[0-9]*/stat'):
+            with contextlib.suppress(OSError), open(stat) as file:
+                fields = file.read().rsplit(')', 1)[1].split()
+                if fields[1] == str(pid):
+                    found.append(int(stat.split('/')[2]))
+        return found
+
+    wait_until(look, 'a child of %d' % pid)
+    return found[0]
+
+
+def let_run(pid, seconds):
+    """Waits until the process has had so much more processor time, however long that takes."""
+    clock = ~pid << 3 | 2  # clock_getcpuclockid(3)
+    start = time.clock_gettime(clock)
+    wait_until(lambda: time.clock_gettime(clock) - start >= seconds, 'that %d runs' % pid)
 
 
 def size_of(path):
@@ -511,12 +536,14 @@ def case_closed_pipe():
 def case_snapshots():
     with folder():
         with recorder('--overwrite', '-m', '4', '--', TARGET, 'spin', '30000') as child:
+            target = child_of(child.pid)
             for nr in 1, 2:
-                time.sleep(0.3)
+                let_run(target, 0.1)
                 child.send_signal(signal.SIGUSR2)
                 wait_until(lambda: len(os.listdir('.')) == nr, 'snapshot %d' % nr)
                 check(select.select([child.stderr], [], [], 20)[0], 'snapshot %d said' % nr)
                 contains(child.stderr.readline(), 'perf.data.2')
+            let_run(target, 0.1)
             child.send_signal(signal.SIGTERM)
             said = child.communicate(timeout=30)[1]
             equal(child.returncode, 128 + signal.SIGTERM, said)
