@@ -97,6 +97,13 @@ size_t tally_events_count(const struct tally_events *events);
 struct tally_event *tally_events_at(const struct tally_events *events, size_t index);
 
 /*
+ * Moves the events from @first on into a new list *@rest, with their filters; pointers to them stay
+ * valid. For lists that are opened on different targets. Errors: -EINVAL @first is past the end or
+ * inside of a group, -ENOMEM; then nothing has changed.
+ */
+int tally_events_split(struct tally_events *events, size_t first, struct tally_events **rest);
+
+/*
  * Sets the tracepoint filter (ABI: ioctl.set_filter) that opening the event applies, for the last
  * event of the list, as perf's --filter does. -EINVAL when that event is not a tracepoint.
  */

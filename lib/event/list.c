@@ -118,6 +118,32 @@ struct tally_event *tally_events_at(const struct tally_events *events, size_t in
 	return index < events->nr ? &events->events[index]->event : NULL;
 }
 
+int tally_events_split(struct tally_events *events, size_t first, struct tally_events **rest)
+{
+	size_t nr = events->nr - first;
+	struct tally_events *moved;
+
+	*rest = NULL;
+	if (first > events->nr || (nr && events->events[first]->event.leader < first))
+		return -EINVAL;
+	moved = tally_events_new();
+	if (!moved)
+		return -ENOMEM;
+	moved->events = calloc(nr + 1, sizeof(struct tly_event *));
+	if (!moved->events) {
+		free(moved);
+		return -ENOMEM;
+	}
+	moved->capacity = nr + 1;
+	for (; moved->nr < nr; moved->nr++) {
+		moved->events[moved->nr] = events->events[first + moved->nr];
+		moved->events[moved->nr]->event.leader -= first;
+	}
+	events->nr = first;
+	*rest = moved;
+	return 0;
+}
+
 int tally_events_set_filter(struct tally_events *events, const char *filter,
 			    struct tally_error *err)
 {

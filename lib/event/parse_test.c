@@ -315,6 +315,34 @@ static void test_terms(void **state)
 	tally_events_free(events);
 }
 
+static void test_split(void **state)
+{
+	struct tally_events *events = parse("dummy,{cs,faults},cycles"), *rest;
+	const struct tally_event *cs = tally_events_at(events, 1);
+
+	(void)state;
+	assert_int_equal(tally_events_split(events, 5, &rest), -EINVAL);
+	assert_int_equal(tally_events_split(events, 2, &rest), -EINVAL);
+	assert_null(rest);
+	assert_int_equal(tally_events_count(events), 4);
+	assert_int_equal(tally_events_split(events, 1, &rest), 0);
+	assert_int_equal(tally_events_count(events), 1);
+	assert_int_equal(tally_events_count(rest), 3);
+	assert_ptr_equal(tally_events_at(rest, 0), cs);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(tally_events_at(rest, i)->leader, i == 1 ? 0 : i);
+	/* Both go on as lists of their own. */
+	assert_int_equal(tally_events_parse(rest, "dummy", 0, NULL), 0);
+	assert_int_equal(tally_events_at(rest, 3)->leader, 3);
+	assert_int_equal(tally_events_parse(events, "faults", 0, NULL), 0);
+	assert_string_equal(tally_events_at(events, 1)->name, "faults");
+	tally_events_free(rest);
+	assert_int_equal(tally_events_split(events, 2, &rest), 0);
+	assert_int_equal(tally_events_count(rest), 0);
+	tally_events_free(rest);
+	tally_events_free(events);
+}
+
 static void test_filter(void **state)
 {
 	struct tally_events *events = tally_events_new();
@@ -372,6 +400,7 @@ int main(void)
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_group_modifiers_in_names),
 		cmocka_unit_test(test_terms),
+		cmocka_unit_test(test_split),
 		cmocka_unit_test(test_filter),
 		cmocka_unit_test(test_names_of_attrs),
 	};
