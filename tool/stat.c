@@ -11,6 +11,7 @@
 
 #include "tool/command.h"
 #include "tool/commands.h"
+#include "tool/stat_cgroup.h"
 
 #define DEFAULT_EVENTS                                                                             \
 	"context-switches,cpu-migrations,page-faults,cycles,instructions,branches,branch-misses"
@@ -26,6 +27,7 @@ enum {
 	KEY_SUMMARY,
 	KEY_ALL_USER,
 	KEY_ALL_KERNEL,
+	KEY_EACH_CGROUP,
 };
 
 static const struct tool_option option_table[] = {
@@ -36,7 +38,9 @@ static const struct tool_option option_table[] = {
 	{'n', "null", TOOL_NONE, false, NULL, "count nothing, measure the time alone"},
 	TOOL_TARGET_OPTIONS,
 	{'G', "cgroup", TOOL_CGROUP, false, "NAMES",
-	 "count the tasks of each of these cgroups, separated by commas"},
+	 "count the first event before it in the first of these cgroups, and so on"},
+	{KEY_EACH_CGROUP, "for-each-cgroup", TOOL_CGROUP, false, "NAMES",
+	 "count every event in each of these cgroups"},
 	{'i', "no-inherit", TOOL_NONE, false, NULL, "leave out what the target starts later"},
 	{KEY_ALL_USER, "all-user", TOOL_NONE, false, NULL, "count user code alone"},
 	{KEY_ALL_KERNEL, "all-kernel", TOOL_NONE, false, NULL, "count kernel code alone"},
@@ -65,7 +69,7 @@ struct line {
 	struct tally_events *events;
 	unsigned int detail;
 	bool null, append, all_user, all_kernel, repeats;
-	char *cgroups;
+	struct stat_cgroups cgroups;
 	const char *output;
 };
 
@@ -75,6 +79,28 @@ static void write_list(FILE *out, const char *what, const char *plural, const in
 	fprintf(out, "%s%s", what, nr == 1 ? "" : plural);
 	for (size_t i = 0; i < nr; i++)
 		fprintf(out, "%s%d", i ? "," : " ", numbers[i]);
+}
+
+/* Each once, and last what is counted everywhere. */
+static void describe_cgroups(const struct stat_session *stat, FILE *out)
+{
+	const char *comma = "";
+	bool everywhere = false;
+
+	for (size_t i = 0; i < stat->nr_sets; i++) {
+		bool seen = !stat->sets[i].cgroup;
+
+		everywhere |= seen;
+		for (size_t j = 0; j < i && !seen; j++)
+			seen = stat->sets[j].cgroup &&
+			       !strcmp(stat->sets[j].cgroup, stat->sets[i].cgroup);
+		if (seen)
+			continue;
+		fprintf(out, "%scgroup %s", comma, stat->sets[i].cgroup);
+		comma = ", ";
+	}
+	if (everywhere)
+		fprintf(out, "%sthe whole system", comma);
 }
 
 void stat_describe(const struct stat_session *stat, FILE *out)
@@ -92,13 +118,8 @@ void stat_describe(const struct stat_session *stat, FILE *out)
 	} else if (target->nr_ids) {
 		write_list(out, threads ? "thread" : "process", threads ? "s" : "es", target->ids,
 			   target->nr_ids);
-	} else if (stat->nr_sets && stat->sets[0].cgroup) {
-		for (size_t i = 0; i < stat->nr_sets; i++)
-			fprintf(out, "%s %s",
-				i		     ? ","
-				: stat->nr_sets == 1 ? "cgroup"
-						     : "cgroups",
-				stat->sets[i].cgroup);
+	} else if (target->kind == TALLY_TARGET_CGROUP) {
+		describe_cgroups(stat, out);
 	} else if (!processors) {
 		fputs("the whole system", out);
 	}
@@ -138,6 +159,7 @@ static int take_option(struct line *line, int key, const char *argument)
 	struct stat_options *o = line->options;
 	unsigned long long number;
 	struct tally_error err;
+	int status;
 
 	switch (key) {
 	case 'e':
@@ -158,11 +180,16 @@ static int take_option(struct line *line, int key, const char *argument)
 	case 'C':
 		return tool_target_option(&o->target, line->command, key, argument);
 	case 'G':
-		free(line->cgroups);
-		line->cgroups = strdup(argument);
-		if (!line->cgroups)
-			return tool_fail("out of memory");
-		return tool_target_option(&o->target, line->command, key, argument);
+		status = stat_cgroups_pair(&line->cgroups, line->command, argument,
+					   tally_events_count(line->events));
+		return status == TOOL_OK
+			       ? tool_target_option(&o->target, line->command, 'G', argument)
+			       : status;
+	case KEY_EACH_CGROUP:
+		status = stat_cgroups_each(&line->cgroups, line->command, argument);
+		return status == TOOL_OK
+			       ? tool_target_option(&o->target, line->command, 'G', argument)
+			       : status;
 	case 'i':
 		o->no_inherit = true;
 		break;
@@ -244,6 +271,9 @@ static int check_line(const struct line *line)
 		return tool_usage(command, "choose one of --per-thread and --per-cpu");
 	if (o->per_thread && line->repeats && o->repeat != 1)
 		return tool_usage(command, "--per-thread and -r do not go together");
+	if (line->detail && stat_cgroups_are_paired(&line->cgroups))
+		return tool_usage(command, "-d adds events that -G names no cgroup for: "
+					   "use --for-each-cgroup");
 	if (line->append && !line->output)
 		return tool_usage(command, "--append wants a file to append to (-o)");
 	if (line->null && (tally_events_count(line->events) || line->detail || o->interval))
@@ -346,30 +376,6 @@ static int close_output(const struct line *line, int status)
 	return status;
 }
 
-/* One set, or one for each cgroup; all count the same events. */
-static int make_sets(struct line *line, struct stat_session *stat)
-{
-	size_t nr = 1;
-
-	if (line->null)
-		return TOOL_OK;
-	for (const char *p = line->cgroups; p && *p; p++)
-		nr += *p == ',';
-	stat->sets = calloc(nr, sizeof(*stat->sets));
-	if (!stat->sets)
-		return tool_fail("out of memory");
-	if (!line->cgroups) {
-		stat->sets[stat->nr_sets++].events = line->events;
-		return TOOL_OK;
-	}
-	for (char *name = strtok(line->cgroups, ","); name; name = strtok(NULL, ","))
-		stat->sets[stat->nr_sets++] =
-			(struct stat_set){.events = line->events, .cgroup = name};
-	if (!stat->nr_sets)
-		return tool_usage(line->command, "-G wants the name of a cgroup");
-	return TOOL_OK;
-}
-
 static int parse_line(struct line *line, int argc, char **argv)
 {
 	struct tool_parse parse = {.command = line->command, .argc = argc, .argv = argv};
@@ -399,8 +405,8 @@ static int prepare(struct line *line, struct stat_session *stat)
 		status = choose_cpus(line->options);
 	if (status == TOOL_OK)
 		status = choose_events(line);
-	if (status == TOOL_OK)
-		status = make_sets(line, stat);
+	if (status == TOOL_OK && !line->null)
+		status = stat_cgroups_make_sets(&line->cgroups, line->command, line->events, stat);
 	if (status == TOOL_OK)
 		status = open_output(line);
 	return status;
@@ -431,7 +437,7 @@ static int run(const struct tool_command *command, int argc, char **argv)
 	free(stat.last);
 	stat_table_free(&stat.table);
 	tally_events_free(line.events);
-	free(line.cgroups);
+	stat_cgroups_release(&line.cgroups);
 	tool_target_release(&stat.options.target);
 	return status;
 }

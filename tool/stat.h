@@ -3,6 +3,7 @@
  * `tally stat` in parts:
  *
  *	stat.c		the command line
+ *	stat_cgroup.c	its cgroups
  *	stat_run.c	runs the command or watches the target, and when to read
  *	stat_read.c	counters into a table
  *	stat_metric.c	derived numbers
@@ -21,10 +22,10 @@
 
 enum stat_format { STAT_TEXT, STAT_CSV, STAT_JSON };
 
-/* Events that are counted on one target. Several cgroups are several targets. */
+/* Events that are counted on one target: several cgroups are several targets. */
 struct stat_set {
-	const struct tally_events *events; /* the same for all */
-	const char *cgroup;		   /* or NULL */
+	const struct tally_events *events;
+	const char *cgroup; /* NULL with a target of cgroups: the whole system */
 	struct tally_counters *counters;
 };
 
@@ -48,6 +49,7 @@ struct stat_session {
 	size_t nr_sets;
 	struct stat_table table;
 	struct tally_value *last;     /* [place][event]: what the interval before ended with */
+	double enabled_at, last_read; /* on the clock of stat_now() */
 	struct tool_reasons *reasons; /* footnotes, numbered alike in all intervals */
 	int wait_status;	      /* of the command, as of wait(2) */
 	bool interrupted;	      /* by a signal to us */
@@ -64,6 +66,8 @@ int stat_open(struct stat_session *stat, pid_t command, struct tally_error *err)
 void stat_close(struct stat_session *stat);
 void stat_enable(struct stat_session *stat);
 void stat_disable(struct stat_session *stat);
+/* Seconds of the monotonic clock. */
+double stat_now(void);
 /* The values of all cells since they were enabled. */
 void stat_read(struct stat_session *stat);
 /* Those since the last call, or since they were enabled. */

@@ -80,12 +80,15 @@ static void write_cell(const struct stat_session *stat, size_t place, size_t eve
 	write_value(stat, place, event);
 	write_text(stat, e->unit);
 	write_text(stat, e->name);
-	if (e->cgroup)
-		write_text(stat, e->cgroup);
+	if (table->by_cgroup)
+		write_text(stat, e->cgroup ? e->cgroup : "");
 	if (table->runs > 1)
 		fprintf(out, "%.2f%%%s", spread_percent(&cell->spread), separator);
-	fprintf(out, "%" PRIu64 "%s%.2f%s", cell->value.time_running, separator,
-		stat_running(&cell->value), separator);
+	if (cell->value.state == TALLY_COUNTED && !cell->value.time_running)
+		fprintf(out, "%s%s", separator, separator);
+	else
+		fprintf(out, "%" PRIu64 "%s%.2f%s", cell->value.time_running, separator,
+			stat_running(&cell->value), separator);
 	if (stat_metric(table, place, event, elapsed, &metric))
 		fprintf(out, "%.3f%s%s%s%s", metric.value, separator, metric.percent ? "% " : "",
 			metric.unit, separator);

@@ -2,6 +2,7 @@
 /* One object, or with intervals one a line and the whole last; tally-stat(1) has the schema. */
 #include "tool/stat.h"
 
+#include <math.h>
 #include <sys/wait.h>
 
 #include "tool/json.h"
@@ -47,6 +48,15 @@ static void write_number(struct tool_json *json, const struct stat_table *table,
 	}
 }
 
+/* What was counted took some time, even where the kernel does not say which. */
+static void write_nanoseconds(struct tool_json *json, const char *key, uint64_t nanoseconds)
+{
+	if (nanoseconds)
+		tool_json_uint(json, key, nanoseconds);
+	else
+		tool_json_null(json, key);
+}
+
 static void write_cell(struct tool_json *json, const struct stat_table *table, size_t place,
 		       size_t event, double elapsed)
 {
@@ -64,8 +74,8 @@ static void write_cell(struct tool_json *json, const struct stat_table *table, s
 	if (value->state == TALLY_COUNTED) {
 		write_number(json, table, place, event, elapsed);
 		tool_json_uint(json, "raw", value->raw);
-		tool_json_uint(json, "time_enabled", value->time_enabled);
-		tool_json_uint(json, "time_running", value->time_running);
+		write_nanoseconds(json, "time_enabled", value->time_enabled);
+		write_nanoseconds(json, "time_running", value->time_running);
 	} else {
 		const char *what, *remedy;
 
@@ -91,11 +101,17 @@ static void write_cells(struct tool_json *json, const struct stat_table *table, 
 	tool_json_end(json);
 }
 
+/* The clock has nanoseconds; what is behind them is the rounding of doubles. */
+static void write_seconds(struct tool_json *json, const char *key, double seconds)
+{
+	tool_json_double(json, key, round(seconds * 1e9) / 1e9);
+}
+
 static void write_time(struct tool_json *json, const char *key, const struct spread *time,
 		       size_t runs)
 {
 	tool_json_object(json, key);
-	tool_json_double(json, "seconds", time->mean);
+	write_seconds(json, "seconds", time->mean);
 	if (runs > 1)
 		write_spread(json, time, 1);
 	tool_json_end(json);
@@ -147,8 +163,8 @@ static void json_interval(const struct stat_session *stat, double time, double e
 
 	tool_json_start(&json, stat->options.out, false);
 	tool_json_object(&json, NULL);
-	tool_json_double(&json, "time", time);
-	tool_json_double(&json, "interval", elapsed);
+	write_seconds(&json, "time", time);
+	write_seconds(&json, "interval", elapsed);
 	write_cells(&json, &stat->table, elapsed);
 	tool_json_end(&json);
 	tool_json_finish(&json);
@@ -164,6 +180,8 @@ static void json_finish(const struct stat_session *stat)
 	write_target(&json, stat);
 	tool_json_uint(&json, "runs", table->runs);
 	tool_json_bool(&json, "interrupted", stat->interrupted);
+	if (stat->options.delay)
+		tool_json_double(&json, "delay", 1e-3 * stat->options.delay);
 	write_time(&json, "elapsed", &table->elapsed, table->runs);
 	if (table->has_command) {
 		write_time(&json, "user", &table->user, table->runs);

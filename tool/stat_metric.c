@@ -8,6 +8,7 @@
 #include "tool/stat_metric.h"
 
 #include <linux/perf_event.h>
+#include <string.h>
 
 enum form {
 	RATIO,	  /* event / base */
@@ -82,7 +83,7 @@ static bool is_clock(const struct stat_event *event)
 
 static bool same_cgroup(const struct stat_event *a, const struct stat_event *b)
 {
-	return a->cgroup == b->cgroup;
+	return a->cgroup == b->cgroup || (a->cgroup && b->cgroup && !strcmp(a->cgroup, b->cgroup));
 }
 
 static bool counted(const struct stat_table *table, size_t place, size_t event)

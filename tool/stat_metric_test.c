@@ -145,6 +145,11 @@ static void test_cgroups_must_agree(void **state)
 	add(&f, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 1000);
 	f.events[0].cgroup = "a";
 	assert_none(&f, 1);
+	f.events[1].cgroup = "b";
+	assert_none(&f, 1);
+	/* Named twice on the command line. */
+	f.events[1].cgroup = (char[]){"a"};
+	assert_metric(&f, 1, 1e7, "/sec");
 }
 
 static void test_not_counted(void **state)
@@ -253,6 +258,26 @@ static void test_differences(void **state)
 	}
 }
 
+static void test_times_that_cannot_be(void **state)
+{
+	struct tally_value good = value(8, 100, 50), enabled = value(8, 101, 50),
+			   running = value(8, 100, 101);
+
+	(void)state;
+	stat_check_times(&good, 100);
+	assert_int_equal(good.time_running, 50);
+	assert_int_equal(good.scaled, 16);
+	assert_int_equal(good.source, TALLY_SOURCE_SCALED);
+	stat_check_times(&enabled, 100);
+	assert_int_equal(enabled.time_enabled, 0);
+	assert_int_equal(enabled.time_running, 0);
+	assert_int_equal(enabled.scaled, 8);
+	assert_int_equal(enabled.source, TALLY_SOURCE_KERNEL);
+	assert_int_equal(enabled.state, TALLY_COUNTED);
+	stat_check_times(&running, 100);
+	assert_int_equal(running.time_running, 0);
+}
+
 /* The level falls from 8 to 6; it was seen for half of the time, and is 6 all the same. */
 static void test_snapshots(void **state)
 {
@@ -287,6 +312,7 @@ int main(void)
 		cmocka_unit_test(test_units_have_no_rate),
 		cmocka_unit_test(test_mean_of_runs),
 		cmocka_unit_test(test_differences),
+		cmocka_unit_test(test_times_that_cannot_be),
 		cmocka_unit_test(test_snapshots),
 	};
 

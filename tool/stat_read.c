@@ -6,9 +6,18 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tool/command.h"
+
+double stat_now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
 
 static int out_of_memory(struct tally_error *err)
 {
@@ -102,6 +111,7 @@ static int lay_out(struct stat_session *stat, struct tally_error *err)
 		nr_events += tally_events_count(stat->sets[i].events);
 	table->by_task = stat->options.target.target.kind == TALLY_TARGET_PROCESS ||
 			 stat->options.target.target.kind == TALLY_TARGET_THREADS;
+	table->by_cgroup = stat->options.target.target.kind == TALLY_TARGET_CGROUP;
 	table->nr_places = first ? count_places(stat, first) : 1;
 	nr_cells = table->nr_places * nr_events;
 	table->events = calloc(nr_events + 1, sizeof(*table->events));
@@ -139,6 +149,8 @@ int stat_open(struct stat_session *stat, pid_t command, struct tally_error *err)
 			target.nr_ids = 1;
 		}
 		target.cgroup = stat->sets[i].cgroup;
+		if (target.kind == TALLY_TARGET_CGROUP && !target.cgroup)
+			target.kind = TALLY_TARGET_SYSTEM;
 		rc = tally_counters_open(stat->sets[i].events, &target, flags,
 					 &stat->sets[i].counters, err);
 		if (rc < 0)
@@ -158,6 +170,7 @@ void stat_close(struct stat_session *stat)
 /* Tasks may end at any moment: what cannot be switched any more does not count either. */
 void stat_enable(struct stat_session *stat)
 {
+	stat->enabled_at = stat->last_read = stat_now();
 	for (size_t i = 0; i < stat->nr_sets; i++)
 		tally_counters_enable(stat->sets[i].counters);
 }
@@ -217,7 +230,16 @@ static void read_cell(const struct stat_session *stat, struct tally_counters *co
 	}
 }
 
-void stat_read(struct stat_session *stat)
+/* How much of the clocks of all processors of a place can have passed since @since, at most. */
+static double most_time(const struct stat_session *stat, double since)
+{
+	const struct tally_counters *counters = stat->sets[0].counters;
+	size_t nr = stat->options.per_cpu ? 1 : tally_counters_cpus(counters);
+
+	return (stat_now() - since) * 1e9 * (double)nr;
+}
+
+static void read_all(struct stat_session *stat)
 {
 	struct stat_table *table = &stat->table;
 
@@ -237,11 +259,28 @@ void stat_read(struct stat_session *stat)
 	}
 }
 
-void stat_read_interval(struct stat_session *stat)
+static void check_times(struct stat_session *stat, double since)
 {
 	const struct stat_table *table = &stat->table;
 
-	stat_read(stat);
+	for (size_t i = 0; i < table->nr_places * table->nr_events; i++)
+		if (table->events[i % table->nr_events].cgroup)
+			stat_check_times(&table->cells[i].value, most_time(stat, since));
+}
+
+void stat_read(struct stat_session *stat)
+{
+	read_all(stat);
+	check_times(stat, stat->enabled_at);
+}
+
+void stat_read_interval(struct stat_session *stat)
+{
+	const struct stat_table *table = &stat->table;
+	double before = stat->last_read;
+
+	stat->last_read = stat_now();
+	read_all(stat);
 	for (size_t i = 0; i < table->nr_places * table->nr_events; i++) {
 		struct tally_value now = table->cells[i].value;
 
@@ -249,6 +288,7 @@ void stat_read_interval(struct stat_session *stat)
 				&table->cells[i].value);
 		stat->last[i] = now;
 	}
+	check_times(stat, before);
 }
 
 static double seconds(const struct timeval *time)
@@ -321,7 +361,9 @@ void stat_reason(const struct stat_table *table, size_t place, size_t event, con
 		*remedy = "count fewer events at once, or sudo sysctl kernel.nmi_watchdog=0, which "
 			  "frees one";
 	} else {
-		*what = "nothing of the target ran while the event was counting";
+		*what = table->events[event].cgroup
+				? "no task of the cgroup ran while the event was counting"
+				: "nothing of the target ran while the event was counting";
 		*remedy = "";
 	}
 }

@@ -17,7 +17,6 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tool/command.h"
@@ -44,14 +43,6 @@ enum wake {
 	WAKE_SIGNAL,  /* somebody wants us to stop */
 	WAKE_GONE,    /* nothing is left to watch */
 };
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static int open_pidfd(pid_t id, bool thread)
 {
@@ -126,14 +117,14 @@ static void look_after_targets(struct watch *watch, const struct tally_target *t
 	}
 }
 
-/* Waits for whatever comes first; @deadline is on the clock of now(), or INFINITY. */
+/* Waits for whatever comes first; @deadline is on the clock of stat_now(), or INFINITY. */
 static enum wake wait_for(struct watch *watch, const struct stat_options *options, double deadline,
 			  struct signalfd_siginfo *info)
 {
 	const struct tally_target *target = &options->target.target;
 
 	for (;;) {
-		double rest = deadline - now();
+		double rest = deadline - stat_now();
 		struct timespec timeout;
 
 		if (rest <= 0)
@@ -161,8 +152,8 @@ static enum wake wait_for(struct watch *watch, const struct stat_options *option
 struct run {
 	struct stat_session *stat;
 	struct watch *watch;
-	struct tally_workload *workload; /* or NULL */
-	double start, end;
+	struct tally_workload *workload;	/* or NULL */
+	double start, end;			/* of counting */
 	double enable_at, stop_at, interval_at; /* INFINITY: never */
 	double interval_start;
 	unsigned int intervals;
@@ -195,16 +186,34 @@ static void print_interval(struct run *run, double time)
 	run->intervals++;
 }
 
+/* Counting begins now: all times are from here on. */
+static void start_clock(struct run *run)
+{
+	const struct stat_options *options = &run->stat->options;
+
+	run->stat->table.waiting = false;
+	run->enable_at = INFINITY;
+	run->start = run->interval_start = stat_now();
+	run->stop_at = options->timeout ? run->start + 1e-3 * options->timeout : INFINITY;
+	run->interval_at = options->interval ? run->start + 1e-3 * options->interval : INFINITY;
+}
+
+static void start_delay(struct run *run)
+{
+	run->stat->table.waiting = true;
+	run->enable_at = stat_now() + 1e-3 * run->stat->options.delay;
+	run->stop_at = run->interval_at = INFINITY;
+}
+
 /* False when the measurement is over. */
 static bool meet_deadlines(struct run *run)
 {
 	const struct stat_options *options = &run->stat->options;
-	double time = now();
+	double time = stat_now();
 
 	if (time >= run->enable_at) {
 		stat_enable(run->stat);
-		run->enable_at = INFINITY;
-		run->stat->table.waiting = false;
+		start_clock(run);
 	}
 	if (time >= run->interval_at) {
 		double step = 1e-3 * options->interval;
@@ -267,7 +276,9 @@ static void watch_run(struct run *run)
 			break;
 		}
 	}
-	run->end = now();
+	run->end = stat_now();
+	if (run->stat->table.waiting)
+		run->start = run->interval_start = run->end;
 }
 
 /*
@@ -287,17 +298,6 @@ static void end_command(struct run *run)
 			kill(pid, SIGKILL);
 		}
 	}
-}
-
-static void set_deadlines(struct run *run)
-{
-	const struct stat_options *options = &run->stat->options;
-
-	run->start = run->interval_start = now();
-	run->stat->table.waiting = options->delay;
-	run->enable_at = options->delay ? run->start + 1e-3 * options->delay : INFINITY;
-	run->stop_at = options->timeout ? run->start + 1e-3 * options->timeout : INFINITY;
-	run->interval_at = options->interval ? run->start + 1e-3 * options->interval : INFINITY;
 }
 
 static int exec_status(int code)
@@ -331,7 +331,10 @@ static int open_and_watch(struct run *run)
 		printer(stat)->start(stat);
 	if (!options->measure_command && !options->delay)
 		stat_enable(stat);
-	set_deadlines(run);
+	if (options->delay)
+		start_delay(run);
+	else
+		start_clock(run);
 	if (run->workload) {
 		rc = tally_workload_start(run->workload, &err);
 		if (rc < 0) {
@@ -342,7 +345,7 @@ static int open_and_watch(struct run *run)
 	if (can_measure(stat))
 		watch_run(run);
 	else
-		run->end = run->start;
+		run->start = run->end = stat_now();
 	if (!run->ended)
 		stat_disable(stat);
 	if (options->interval &&

@@ -54,6 +54,16 @@ void stat_difference(const struct stat_event *event, const struct tally_value *n
 	}
 }
 
+void stat_check_times(struct tally_value *value, double most)
+{
+	if ((double)value->time_enabled <= most && (double)value->time_running <= most)
+		return;
+	value->time_enabled = value->time_running = 0;
+	value->scaled = value->raw;
+	if (value->source == TALLY_SOURCE_SCALED)
+		value->source = TALLY_SOURCE_KERNEL;
+}
+
 void stat_unscale_snapshot(const struct stat_event *event, struct tally_value *value)
 {
 	if (!event->snapshot)

@@ -34,7 +34,7 @@ struct stat_place {
 };
 
 struct stat_cell {
-	struct tally_value value; /* of the last run, or of the interval */
+	struct tally_value value; /* of the last run, or of the interval; times of 0: unknown */
 	struct spread spread;	  /* of tally_value.scaled over the runs that counted */
 	bool absent; /* the event's unit is counted on another processor: no line for it here */
 };
@@ -48,8 +48,9 @@ struct stat_table {
 	size_t runs;
 	struct spread elapsed, user, sys; /* seconds; user and sys of a command only */
 	bool has_command;
-	bool waiting; /* for the delay to end: nothing is counted yet */
-	bool by_task; /* the target is tasks, not processors */
+	bool waiting;	/* for the delay to end: nothing is counted yet */
+	bool by_task;	/* the target is tasks, not processors */
+	bool by_cgroup; /* some events are counted in a cgroup */
 };
 
 static inline struct stat_cell *stat_cell(const struct stat_table *table, size_t place,
@@ -67,6 +68,12 @@ double stat_running(const struct tally_value *value);
 /* What was counted between two readings of one cell of @event; of a snapshot, the later one. */
 void stat_difference(const struct stat_event *event, const struct tally_value *now,
 		     const struct tally_value *before, struct tally_value *difference);
+
+/*
+ * Some kernels let the clock of a cgroup jump (docs/decisions.md). Times above @most nanoseconds
+ * cannot be: the value then has none, and is not scaled by them.
+ */
+void stat_check_times(struct tally_value *value, double most);
 
 /* Takes back the scaling of a snapshot: an hour's level is no higher than a second's. */
 void stat_unscale_snapshot(const struct stat_event *event, struct tally_value *value);

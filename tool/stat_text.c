@@ -23,11 +23,21 @@
 struct text {
 	const struct stat_session *stat;
 	FILE *out;
-	int name_width;
-	int pad; /* spaces between the name and what follows, if anything does */
+	int name_width, cgroup_width;
+	int pad; /* spaces between the names and what follows, if anything does */
 	const char *bold, *dim, *plain;
 	struct tool_reasons *reasons;
 };
+
+static void widen(int *width, const char *name)
+{
+	size_t length = strlen(name);
+
+	if (length > MAX_NAME)
+		length = MAX_NAME;
+	if ((int)length > *width)
+		*width = (int)length;
+}
 
 static void start_text(struct text *text, const struct stat_session *stat)
 {
@@ -44,10 +54,11 @@ static void start_text(struct text *text, const struct stat_session *stat)
 		text->plain = "\033[0m";
 	}
 	for (size_t i = 0; i < stat->table.nr_events; i++) {
-		int length = (int)strlen(stat->table.events[i].name);
+		const struct stat_event *event = &stat->table.events[i];
 
-		if (length > text->name_width)
-			text->name_width = length < MAX_NAME ? length : MAX_NAME;
+		widen(&text->name_width, event->name);
+		if (event->cgroup)
+			widen(&text->cgroup_width, event->cgroup);
 	}
 }
 
@@ -103,10 +114,32 @@ static void write_place(const struct text *text, const struct stat_place *place)
 	}
 }
 
-static void pad_name(struct text *text)
+static void pad(struct text *text)
 {
 	fprintf(text->out, "%*s", text->pad, "");
 	text->pad = 0;
+}
+
+/* In columns, but with no spaces at the end of a line. */
+static void write_column(struct text *text, const char *name, int width)
+{
+	int rest = width - (int)strlen(name);
+
+	pad(text);
+	fputs(name, text->out);
+	text->pad = rest > 0 ? rest : 0;
+}
+
+static void write_names(struct text *text, const struct stat_event *event)
+{
+	write_column(text, event->name, text->name_width);
+	if (!text->cgroup_width)
+		return;
+	text->pad++;
+	if (event->cgroup)
+		write_column(text, event->cgroup, text->cgroup_width);
+	else
+		text->pad += text->cgroup_width;
 }
 
 static void write_metric(struct text *text, size_t place, size_t event, double elapsed)
@@ -126,7 +159,7 @@ static void write_metric(struct text *text, size_t place, size_t event, double e
 		snprintf(unit, sizeof(unit), "%c%s", prefixes[prefix], metric.unit);
 	else
 		snprintf(unit, sizeof(unit), "%s", metric.unit);
-	pad_name(text);
+	pad(text);
 	if (metric.percent)
 		fprintf(text->out, " # %8.2f%% %s", metric.value, unit);
 	else
@@ -137,7 +170,7 @@ static void write_metric(struct text *text, size_t place, size_t event, double e
 static void write_source(struct text *text, const struct tally_value *value)
 {
 	if (value->source > TALLY_SOURCE_KERNEL)
-		pad_name(text);
+		pad(text);
 	switch (value->source) {
 	case TALLY_SOURCE_NONE:
 	case TALLY_SOURCE_KERNEL:
@@ -168,28 +201,24 @@ static void write_cell(struct text *text, size_t place, size_t event, double ela
 
 		stat_reason(table, place, event, &what, &remedy);
 		snprintf(state, sizeof(state), "<%s>", stat_state_name(cell->value.state));
-		fprintf(text->out, "%18s %-5s%s%-*s # [%zu]", state, "", text->dim,
-			text->name_width, e->name, tool_reason(text->reasons, what, remedy));
-		fprintf(text->out, "%s", text->plain);
+		fprintf(text->out, "%18s %-5s%s", state, "", text->dim);
+		write_names(text, e);
+		pad(text);
+		fprintf(text->out, " # [%zu]%s", tool_reason(text->reasons, what, remedy),
+			text->plain);
 	} else {
 		format_value(text, place, event, value, sizeof(value));
-		fprintf(text->out, "%s%18s%s %-5s%s", text->bold, value, text->plain, e->unit,
-			e->name);
-		text->pad = text->name_width - (int)strlen(e->name);
-		if (text->pad < 0)
-			text->pad = 0;
+		fprintf(text->out, "%s%18s%s %-5s", text->bold, value, text->plain, e->unit);
+		write_names(text, e);
 		write_metric(text, place, event, elapsed);
 		if (table->runs > 1) {
-			pad_name(text);
+			pad(text);
 			fprintf(text->out, "  ( +- %5.2f%% )", spread_percent(&cell->spread));
 		}
 		write_source(text, &cell->value);
 	}
-	if (e->cgroup) {
-		pad_name(text);
-		fprintf(text->out, "  %s", e->cgroup);
-	}
 	fputc('\n', text->out);
+	text->pad = 0;
 }
 
 /* By event, so that the places of one stand below each other. */
@@ -274,6 +303,8 @@ static void text_finish(const struct stat_session *stat)
 	stat_describe(stat, text.out);
 	if (table->runs > 1)
 		fprintf(text.out, " (%zu runs, mean +- standard deviation)", table->runs);
+	if (stat->options.delay)
+		fprintf(text.out, ", from %u ms after the start", stat->options.delay);
 	fputs(":\n\n", text.out);
 	write_cells(&text, -1, table->elapsed.mean);
 	if (table->nr_events)
@@ -281,8 +312,9 @@ static void text_finish(const struct stat_session *stat)
 	write_time(&text, &table->elapsed, "time elapsed");
 	fputc('\n', text.out);
 	if (table->has_command) {
-		write_time(&text, &table->user, "user");
-		write_time(&text, &table->sys, "sys");
+		write_time(&text, &table->user,
+			   stat->options.delay ? "user, from the start" : "user");
+		write_time(&text, &table->sys, stat->options.delay ? "sys, from the start" : "sys");
 		fputc('\n', text.out);
 	}
 	write_death(&text);

@@ -250,6 +250,14 @@ def case_delay_leaves_out_the_start():
     equal(counts(found)[WRITES], 7)
 
 
+def case_times_begin_after_the_delay():
+    start = time.monotonic()
+    found = stat('-D', '300', '-e', 'task-clock', '--', 'sleep', '0.4')
+    whole = time.monotonic() - start
+    equal(found['delay'], 0.3)
+    check(0 < found['elapsed']['seconds'] <= whole - 0.3, (found, whole))
+
+
 def case_delay_that_outlasts_the_command_is_the_reason():
     found = stat('-D', '60000', '-e', 'page-faults', '--', 'true')['counts'][0]
     equal((found['state'], found['reason']), ('not counted', 'the delay was not over'))
@@ -327,6 +335,69 @@ def case_cgroups_apart():
         skip(found.stderr.strip().splitlines()[0])
     found = json.loads(found.stderr)
     equal([(c['cgroup'], c['state']) for c in found['counts']], [('/', 'counted')])
+
+
+def cgroups(*args):
+    """[(event, cgroup)] of a run."""
+    if tally('stat', '-e', 'dummy', '-G', '/', '--', 'true').returncode:
+        skip('cgroups cannot be counted by this user here')
+    return [(c['event'], c.get('cgroup')) for c in stat(*args, '--', 'true')['counts']]
+
+
+def case_cgroups_go_to_the_events_before_them_one_by_one():
+    need_root()
+    equal(cgroups('-e', 'cs,faults', '-G', '/,/'), [('cs', '/'), ('faults', '/')])
+    equal(cgroups('-e', 'cs,faults', '-G', ',/'), [('cs', None), ('faults', '/')])
+    equal(cgroups('-e', 'cs,faults,dummy', '-G', '/,'),
+          [('cs', '/'), ('faults', None), ('dummy', None)])
+    equal(cgroups('-e', 'cs,faults', '-G', '/', '-a', '-e', 'dummy'),
+          [('cs', '/'), ('faults', '/'), ('dummy', None)])
+    equal(cgroups('-e', 'cs', '-G', '/', '-e', 'faults', '-G', '/'),
+          [('cs', '/'), ('faults', '/')])
+    equal(cgroups('-e', '{cs,faults},dummy', '-G', '/'),
+          [('cs', '/'), ('faults', '/'), ('dummy', '/')])
+    equal({cgroup for _, cgroup in cgroups('-G', '/')}, {'/'})
+
+
+def case_every_event_is_counted_in_each_cgroup():
+    need_root()
+    equal(cgroups('-e', 'cs,faults', '--for-each-cgroup', '/,,/'), [('cs', '/'), ('faults', '/')])
+
+
+def case_cgroups_without_their_events_are_refused():
+    for line in (('-G', '/,/'), ('-e', 'cs', '-G', '/,/'), ('-e', 'cs', '-G', '/', '-G', '/'),
+                 ('-G', '/', '-G', '/'), ('-e', '{cs,faults}', '-G', '/,'),
+                 ('-G', '/', '--for-each-cgroup', '/'), ('--for-each-cgroup', '/', '-G', '/'),
+                 ('-e', 'cs', '-G', '/', '-d')):
+        done = tally('stat', *line, '--', 'true')
+        equal(done.returncode, 129, line)
+        contains(done.stderr, 'group')
+
+
+def case_cgroup_that_is_not_there():
+    need_root()
+    done = tally('stat', '-e', 'cs', '-G', 'no/such/cgroup', '--', 'true')
+    equal(done.returncode, 1)
+    contains(done.stderr, "no/such/cgroup")
+
+
+def case_times_of_cgroups_can_be():
+    need_root()
+    cgroups('-e', 'cs', '-G', '/')
+    for options in ((), ('-A',)):
+        start = time.monotonic()
+        found = stat('-e', 'cpu-clock', *options, '-G', '/', '--', 'true')
+        most = (time.monotonic() - start) * 1e9 * (1 if options else os.cpu_count())
+        for c in found['counts']:
+            check((c['time_enabled'] or 0) <= most, (c, most))
+
+
+def case_csv_has_a_column_for_cgroups():
+    need_root()
+    cgroups('-e', 'cs', '-G', '/')
+    done = tally('stat', '-x', ';', '-e', 'cs,faults', '-G', '/,', '--', 'true')
+    equal([line.split(';')[2:4] for line in done.stderr.splitlines()],
+          [['cs', '/'], ['faults', '']])
 
 
 def case_csv_has_the_columns_of_perf():
