@@ -5,14 +5,14 @@
 
 #include <stdint.h>
 
-#include "runtime/syscall.h"
+#include "runtime/sys.h"
 
 /* 0 free, 1 held, 2 held and somebody sleeps */
 struct lock {
 	uint32_t state;
 };
 
-enum { LOCK_FUTEX_WAIT_PRIVATE = 128, LOCK_FUTEX_WAKE_PRIVATE = 129, LOCK_SYS_FUTEX = 202 };
+enum { LOCK_FUTEX_WAIT_PRIVATE = 128, LOCK_FUTEX_WAKE_PRIVATE = 129 };
 
 static inline void lock_take(struct lock *lock)
 {
@@ -22,15 +22,13 @@ static inline void lock_take(struct lock *lock)
 					__ATOMIC_RELAXED))
 		return;
 	while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE))
-		raw_syscall(LOCK_SYS_FUTEX, (long)&lock->state, LOCK_FUTEX_WAIT_PRIVATE, 2, 0, 0,
-			    0);
+		sys(__NR_futex, &lock->state, LOCK_FUTEX_WAIT_PRIVATE, 2, 0);
 }
 
 static inline void lock_give(struct lock *lock)
 {
 	if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2)
-		raw_syscall(LOCK_SYS_FUTEX, (long)&lock->state, LOCK_FUTEX_WAKE_PRIVATE, 1, 0, 0,
-			    0);
+		sys(__NR_futex, &lock->state, LOCK_FUTEX_WAKE_PRIVATE, 1);
 }
 
 #endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one image of a tally run hands to the next through execve(2), as the last string of its
+ * environment; the program never sees it:
+ *
+ *	TALLY_RUN=VERSION,ARENA,RUNTIME,PROGRAM,FILENAME
+ *
+ * ARENA, RUNTIME and PROGRAM are descriptors: the memory that the tree shares, tally-rt itself (for
+ * the next exec, where there is no /proc), and the file that is to run. FILENAME is what execve(2)
+ * was given; it comes last, so that a pointer to it serves as AT_EXECFN. With PROGRAM -1 nothing
+ *has been looked at yet: FILENAME is to be executed with all that belongs to it. `tally run` starts
+ * its command that way.
+ */
+#ifndef ABI_HANDOVER_H
+#define ABI_HANDOVER_H
+
+#define HANDOVER_NAME "TALLY_RUN="
+
+/* Changes with the meaning of any of it; tally and tally-rt must be of one build. */
+#define HANDOVER_VERSION 1
+
+/*
+ * The descriptors lie here when the limit on open files allows it, otherwise just below the limit:
+ * out of the way of programs that count on getting low numbers.
+ */
+#define HANDOVER_DESCRIPTORS 1000
+
+#endif

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/copy.h"
+
+int64_t copy_bytes(void *to, const void *from, size_t size);
+int64_t copy_string(char *to, const char *from, size_t size);
+
+extern const char copy_faulty[], copy_faulty_end[], copy_faulted[];
+
+int64_t copy_in(void *to, uint64_t from, size_t size)
+{
+	return copy_bytes(to, (const void *)from, size);
+}
+
+int64_t copy_out(uint64_t to, const void *from, size_t size)
+{
+	return copy_bytes((void *)to, from, size);
+}
+
+int64_t copy_string_in(char *to, uint64_t from, size_t size)
+{
+	return copy_string(to, (const char *)from, size);
+}
+
+bool copy_fault(uint64_t *rip)
+{
+	if (*rip < (uint64_t)copy_faulty || *rip >= (uint64_t)copy_faulty_end)
+		return false;
+	*rip = (uint64_t)copy_faulted;
+	return true;
+}

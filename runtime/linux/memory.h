@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory map, as far as the runtime must know it: sorted, disjoint ranges of
+ *
+ *	code	what the program may execute,
+ *	shared	what it maps shared and writable of a file: it could be an alias of code,
+ *	own	what belongs to the runtime: the program can neither unmap nor replace it.
+ *
+ * Everything else (stacks, heaps, data) is the kernel's business alone, so that a program with many
+ * mappings pays nothing for the map. Two more parts of the runtime speak to it: the translator by
+ * memory_code() and memory_watch() of translate.h, and the handler of SIGSEGV by memory_written().
+ *
+ * The map is read and changed with the translator locked. A call that changes code holds that lock
+ * until the kernel and the map have both changed, so nothing is ever translated from memory that is
+ * on its way; then it invalidates.
+ */
+#ifndef RUNTIME_LINUX_MEMORY_H
+#define RUNTIME_LINUX_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct thread;
+
+#define PAGE	      4096UL
+#define PAGE_DOWN(at) ((uint64_t)(at) & -PAGE)
+#define PAGE_UP(at)   (((uint64_t)(at) + PAGE - 1) & -PAGE)
+
+/* Boot: once, before anything else here. */
+void memory_boot(void);
+
+/*
+ * Boot: the image that it maps, the vdso, the stack if it is executable. @prot as for mmap(2); only
+ * executable ranges are kept. Private mappings.
+ */
+void memory_add(uint64_t start, uint64_t end, unsigned int prot);
+
+/*
+ * Memory of the runtime's own: zeroed, private, readable and writable, below @below if that is not
+ * 0; NULL when there is none. memory_own() claims what was mapped otherwise.
+ */
+void *memory_allocate(size_t size, uint64_t below);
+void memory_free(void *at, size_t size);
+void memory_own(uint64_t start, uint64_t end);
+
+/*
+ * The program faulted writing to @address. True if that page was only watched: now it can be
+ * written, and translate_written() must be called with the state before the instruction.
+ */
+bool memory_written(uint64_t address);
+
+/*
+ * Lets the kernel write on the program's behalf to all that the program may: true if any page was
+ * watched.
+ */
+bool memory_unwatch_all(void);
+
+/* The same for the pages from @start on, which a call is about to write to. */
+void memory_unwatch(uint64_t start, size_t size);
+
+#endif

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/syscalls.h"
+
+#include <asm/errno.h>
+#include <asm/unistd.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "runtime/linux/memory.h"
+#include "runtime/thread.h"
+
+/*
+ * rseq: the kernel would have to be told of critical sections by addresses in the code cache, which
+ * change. Absent is a documented answer, and every user has a way without.
+ */
+static int64_t sys_absent(struct thread *thread, struct syscall *call)
+{
+	(void)thread, (void)call;
+	return -ENOSYS;
+}
+
+static syscall_handler *const handlers[] = {
+	/* the memory map */
+	[__NR_brk] = sys_brk,
+	[__NR_madvise] = sys_madvise,
+	[__NR_mmap] = sys_mmap,
+	[__NR_mprotect] = sys_mprotect,
+	[__NR_mremap] = sys_mremap,
+	[__NR_munmap] = sys_munmap,
+	[__NR_pkey_mprotect] = sys_mprotect,
+	[__NR_shmat] = sys_shmat,
+	[__NR_shmdt] = sys_shmdt,
+
+	/* descriptors that the runtime keeps to itself */
+	[__NR_close] = sys_close,
+	[__NR_close_range] = sys_close_range,
+	[__NR_dup] = sys_dup,
+	[__NR_dup2] = sys_dup2,
+	[__NR_dup3] = sys_dup2,
+	[__NR_fcntl] = sys_fcntl,
+
+	/* paths that lead to the program's own file */
+	[__NR_access] = sys_path,
+	[__NR_faccessat] = sys_path_at,
+	[__NR_faccessat2] = sys_path_at,
+	[__NR_newfstatat] = sys_path_at,
+	[__NR_open] = sys_path,
+	[__NR_openat] = sys_path_at,
+	[__NR_openat2] = sys_path_at,
+	[__NR_readlink] = sys_readlink,
+	[__NR_readlinkat] = sys_readlinkat,
+	[__NR_stat] = sys_path,
+	[__NR_statx] = sys_path_at,
+
+	/* another program */
+	[__NR_execve] = sys_execve,
+	[__NR_execveat] = sys_execveat,
+
+	[__NR_rseq] = sys_absent,
+};
+
+int64_t syscall_pass_asm(const struct syscall *call, const uint32_t *pending);
+
+extern const char syscall_pass_look[], syscall_pass_made[], syscall_pass_not_made[];
+
+int64_t syscall_pass(struct thread *thread, const struct syscall *call)
+{
+	int64_t result = syscall_pass_asm(call, &thread->pending);
+
+	/*
+	 * What the program may write and the kernel could not is a page whose code has been
+	 * translated.
+	 */
+	if (result == -EFAULT && memory_unwatch_all())
+		result = syscall_pass_asm(call, &thread->pending);
+	return result;
+}
+
+bool syscall_not_made(uint64_t *rip)
+{
+	if (*rip < (uint64_t)syscall_pass_look || *rip >= (uint64_t)syscall_pass_made)
+		return false;
+	*rip = (uint64_t)syscall_pass_not_made;
+	return true;
+}
+
+void linux_syscall(struct thread *thread)
+{
+	struct regs *regs = &thread->regs;
+	struct syscall call = {
+		.number = regs->gpr[REG_RAX],
+		.args = {regs->gpr[REG_RDI], regs->gpr[REG_RSI], regs->gpr[REG_RDX],
+			 regs->gpr[REG_R10], regs->gpr[REG_R8], regs->gpr[REG_R9]},
+	};
+	syscall_handler *handler = NULL;
+	int64_t result;
+
+	if (call.number < sizeof(handlers) / sizeof(*handlers))
+		handler = handlers[call.number];
+	result = handler ? handler(thread, &call) : syscall_pass(thread, &call);
+	if (result == SYSCALL_REGISTERS_SET)
+		return;
+	if (result == SYSCALL_NOT_MADE)
+		regs->rip -= 2; /* onto the syscall instruction */
+	else
+		regs->gpr[REG_RAX] = (uint64_t)result;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The system-call boundary. Every system call of the program goes through one table, number ->
+ * handler (syscalls.c); what has no handler is made as it is, with all six arguments.
+ */
+#ifndef RUNTIME_LINUX_SYSCALLS_H
+#define RUNTIME_LINUX_SYSCALLS_H
+
+#include <stdint.h>
+
+struct thread;
+
+/* A call as the program makes it: rax; rdi, rsi, rdx, r10, r8, r9. syscall_pass.S knows it. */
+struct syscall {
+	uint64_t number;
+	uint64_t args[6];
+};
+
+/*
+ * What a handler returns: the program's rax, or one of these two, which lie where the kernel keeps
+ * errno values of its own that no program ever sees.
+ */
+enum {
+	/*
+	 * A signal came before the call had an effect. The program is set back to its syscall
+	 * instruction with its registers unchanged, the signal is delivered, and its handler
+	 * returns to make the call after all. A handler that gets this from syscall_pass() returns
+	 * it too; so it must be able to start again.
+	 */
+	SYSCALL_NOT_MADE = -512,
+	/* The handler has set all registers of the program itself, rip among them. */
+	SYSCALL_REGISTERS_SET = -513,
+};
+
+typedef int64_t syscall_handler(struct thread *thread, struct syscall *call);
+
+/*
+ * Makes a call of the program, as @call says now, and returns what the kernel does. Calls that can
+ * block must be made through this: a signal that comes before or while the kernel blocks either
+ * interrupts the call (-EINTR) or finds it not made (SYSCALL_NOT_MADE), never lost until it ends.
+ */
+int64_t syscall_pass(struct thread *thread, const struct syscall *call);
+
+/*
+ * For the handler of the kernel's signals, when the signal came with the processor at @rip: true
+ * if that is in syscall_pass() before the call was made, or where the kernel left it to be made
+ * again; then *@rip is where to go on, so that syscall_pass() returns SYSCALL_NOT_MADE.
+ */
+_Bool syscall_not_made(uint64_t *rip);
+
+/*
+ * The program's registers are in @thread->regs, rip behind its syscall instruction. Makes the call
+ * and leaves the registers as they are to go on with.
+ */
+void linux_syscall(struct thread *thread);
+
+/* Handlers, by the file that has them; the table is in syscalls.c. */
+
+/* descriptors.c */
+syscall_handler sys_close, sys_close_range, sys_dup, sys_dup2, sys_dup3, sys_fcntl;
+
+/* exec.c */
+syscall_handler sys_execve, sys_execveat;
+
+/* files.c: the first argument that is a path is the first, or the second behind a directory */
+syscall_handler sys_path, sys_path_at, sys_readlink, sys_readlinkat;
+
+/* memory.c */
+syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_pkey_mprotect, sys_mremap, sys_madvise,
+	sys_shmat, sys_shmdt;
+
+/* brk.c */
+syscall_handler sys_brk;
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The window: 2 GiB of address space that hold the code cache and, as far as the runtime has a say,
+ * everything with code. Within it each instruction that addresses relative to rip reaches the same
+ * memory from the cache as from its own place, with another displacement.
+ *
+ *	window.start                                                    window.end
+ *	|   free  <-- libraries, top down | code cache | program (PIE) | heap (brk) -->
+ *
+ * The program stands last, so that its heap can grow out of the window. A program that is not
+ * position-independent lies below 2 GiB, where absolute addresses reach; the window has its cache
+ * and its libraries.
+ */
+#ifndef RUNTIME_LINUX_WINDOW_H
+#define RUNTIME_LINUX_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WINDOW_SIZE (2UL << 30)
+
+/*
+ * Boot: chooses the window, at random where the kernel would put programs, and maps in it @code
+ * bytes for the cache and @program bytes, inaccessible, for a position-independent program, aligned
+ * to @align. False when there is no room.
+ */
+bool window_boot(size_t code, size_t program, size_t align, uint64_t *code_at,
+		 uint64_t *program_at);
+
+/*
+ * Where to map @size bytes that have code: a hint for mmap(2), 0 for no preference.
+ */
+uint64_t window_hint(size_t size);
+
+#endif
