@@ -435,6 +435,7 @@ static int run(const struct tool_command *command, int argc, char **argv)
 	status = close_output(&line, status);
 	free(stat.sets);
 	free(stat.last);
+	free(stat.order);
 	stat_table_free(&stat.table);
 	tally_events_free(line.events);
 	stat_cgroups_release(&line.cgroups);

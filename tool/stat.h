@@ -49,6 +49,7 @@ struct stat_session {
 	size_t nr_sets;
 	struct stat_table table;
 	struct tally_value *last;     /* [place][event]: what the interval before ended with */
+	size_t *order;		      /* room for each place, for printers that sort */
 	double enabled_at, last_read; /* on the clock of stat_now() */
 	struct tool_reasons *reasons; /* footnotes, numbered alike in all intervals */
 	int wait_status;	      /* of the command, as of wait(2) */

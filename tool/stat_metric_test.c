@@ -207,6 +207,32 @@ static void test_mean_of_runs(void **state)
 	assert_metric(&f, 1, 3, "insn per cycle");
 }
 
+static void test_order(void **state)
+{
+	static const struct {
+		uint64_t scaled;
+		enum tally_state state;
+	} rows[] = {
+		{0, TALLY_NOT_COUNTED}, {5, TALLY_COUNTED},	{0, TALLY_COUNTED},
+		{7, TALLY_COUNTED},	{0, TALLY_NOT_COUNTED}, {5, TALLY_COUNTED},
+	};
+	static const size_t expected[] = {3, 1, 5, 2, 0, 4};
+	struct stat_event event = {0};
+	struct stat_cell cells[6] = {0};
+	struct stat_table table = {
+		.events = &event, .nr_events = 1, .nr_places = 6, .cells = cells};
+	size_t order[6];
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++) {
+		cells[i].value.scaled = rows[i].scaled;
+		cells[i].value.state = rows[i].state;
+		assert_int_equal(stat_idle(&table, i), !rows[i].scaled);
+	}
+	stat_order(&table, 0, order);
+	assert_memory_equal(order, expected, sizeof(expected));
+}
+
 static struct tally_value value(uint64_t raw, uint64_t enabled, uint64_t running)
 {
 	struct tally_value v = {
@@ -311,6 +337,7 @@ int main(void)
 		cmocka_unit_test(test_rate_instead_of_formula),
 		cmocka_unit_test(test_units_have_no_rate),
 		cmocka_unit_test(test_mean_of_runs),
+		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_differences),
 		cmocka_unit_test(test_times_that_cannot_be),
 		cmocka_unit_test(test_snapshots),

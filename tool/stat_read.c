@@ -118,7 +118,8 @@ static int lay_out(struct stat_session *stat, struct tally_error *err)
 	table->places = calloc(table->nr_places, sizeof(*table->places));
 	table->cells = calloc(nr_cells + 1, sizeof(*table->cells));
 	stat->last = calloc(nr_cells + 1, sizeof(*stat->last));
-	if (!table->events || !table->places || !table->cells || !stat->last)
+	stat->order = calloc(table->nr_places, sizeof(*stat->order));
+	if (!table->events || !table->places || !table->cells || !stat->last || !stat->order)
 		return out_of_memory(err);
 	for (size_t i = 0; i < stat->nr_sets; i++)
 		for (size_t j = 0; j < tally_events_count(stat->sets[i].events); j++)

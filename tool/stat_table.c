@@ -10,6 +10,47 @@ double stat_count(const struct stat_table *table, size_t place, size_t event)
 	return table->runs > 1 ? cell->spread.mean : (double)cell->value.scaled;
 }
 
+bool stat_idle(const struct stat_table *table, size_t place)
+{
+	for (size_t event = 0; event < table->nr_events; event++) {
+		const struct tally_value *value = &stat_cell(table, place, event)->value;
+
+		if (value->state == TALLY_COUNTED && value->scaled)
+			return false;
+	}
+	return true;
+}
+
+struct order {
+	const struct stat_table *table;
+	size_t event;
+};
+
+/* What was not counted comes behind what was; equals stay as they were. */
+static int compare(const void *a, const void *b, void *context)
+{
+	const struct order *order = context;
+	const size_t *x = a, *y = b;
+	const struct tally_value *v = &stat_cell(order->table, *x, order->event)->value;
+	const struct tally_value *w = &stat_cell(order->table, *y, order->event)->value;
+	bool counted_v = v->state == TALLY_COUNTED, counted_w = w->state == TALLY_COUNTED;
+
+	if (counted_v != counted_w)
+		return counted_v ? -1 : 1;
+	if (counted_v && v->scaled != w->scaled)
+		return v->scaled > w->scaled ? -1 : 1;
+	return (*x > *y) - (*x < *y);
+}
+
+void stat_order(const struct stat_table *table, size_t event, size_t *order)
+{
+	struct order context = {table, event};
+
+	for (size_t i = 0; i < table->nr_places; i++)
+		order[i] = i;
+	qsort_r(order, table->nr_places, sizeof(*order), compare, &context);
+}
+
 double stat_running(const struct tally_value *value)
 {
 	if (!value->time_enabled || value->time_running >= value->time_enabled)

@@ -62,6 +62,12 @@ static inline struct stat_cell *stat_cell(const struct stat_table *table, size_t
 /* The number to be shown, before the event's scale: the mean where there were several runs. */
 double stat_count(const struct stat_table *table, size_t place, size_t event);
 
+/* Whether nothing happened there, as far as it was counted. */
+bool stat_idle(const struct stat_table *table, size_t place);
+
+/* Fills in @order, nr_places long: the places by their counts of @event, the highest first. */
+void stat_order(const struct stat_table *table, size_t event, size_t *order);
+
 /* Percent of the time enabled in which the event was really counted. */
 double stat_running(const struct tally_value *value);
 

@@ -23,11 +23,21 @@
 struct text {
 	const struct stat_session *stat;
 	FILE *out;
-	int name_width, cgroup_width;
+	int place_width, name_width, cgroup_width;
 	int pad; /* spaces between the names and what follows, if anything does */
 	const char *bold, *dim, *plain;
 	struct tool_reasons *reasons;
 };
+
+static void name_place(const struct stat_place *place, char *name, size_t size)
+{
+	if (place->cpu >= 0)
+		snprintf(name, size, "CPU%d", place->cpu);
+	else if (place->tid >= 0)
+		snprintf(name, size, "%s-%d", place->comm, place->tid);
+	else
+		*name = '\0';
+}
 
 static void widen(int *width, const char *name)
 {
@@ -59,6 +69,12 @@ static void start_text(struct text *text, const struct stat_session *stat)
 		widen(&text->name_width, event->name);
 		if (event->cgroup)
 			widen(&text->cgroup_width, event->cgroup);
+	}
+	for (size_t i = 0; i < stat->table.nr_places; i++) {
+		char name[64];
+
+		name_place(&stat->table.places[i], name, sizeof(name));
+		widen(&text->place_width, name);
 	}
 }
 
@@ -101,17 +117,14 @@ static void format_value(const struct text *text, size_t place, size_t event, ch
 		snprintf(buf, size, "%s", number);
 }
 
-static void write_place(const struct text *text, const struct stat_place *place)
+/* @all: the line is of all places alike. */
+static void write_place(const struct text *text, const struct stat_place *place, bool all)
 {
 	char name[64];
 
-	if (place->cpu >= 0) {
-		snprintf(name, sizeof(name), "CPU%d", place->cpu);
-		fprintf(text->out, "%-6s ", name);
-	} else if (place->tid >= 0) {
-		snprintf(name, sizeof(name), "%s-%d", place->comm, place->tid);
-		fprintf(text->out, "%-22s ", name);
-	}
+	name_place(place, name, sizeof(name));
+	if (*name)
+		fprintf(text->out, "%-*s ", text->place_width, all ? "" : name);
 }
 
 static void pad(struct text *text)
@@ -194,7 +207,7 @@ static void write_cell(struct text *text, size_t place, size_t event, double ela
 	const struct stat_cell *cell = stat_cell(table, place, event);
 	char value[448];
 
-	write_place(text, &table->places[place]);
+	write_place(text, &table->places[place], e->error.code);
 	if (cell->value.state != TALLY_COUNTED) {
 		const char *what, *remedy;
 		char state[32];
@@ -221,17 +234,50 @@ static void write_cell(struct text *text, size_t place, size_t event, double ela
 	text->pad = 0;
 }
 
-/* By event, so that the places of one stand below each other. */
+static void write_line(struct text *text, size_t place, size_t event, double time, double elapsed)
+{
+	if (time >= 0)
+		fprintf(text->out, "%15.9f ", time);
+	write_cell(text, place, event, elapsed);
+}
+
+static bool by_thread(const struct stat_table *table)
+{
+	return table->places[0].tid >= 0;
+}
+
+/* Of threads there may be hundreds: the busiest first, and none that did nothing. */
+static void write_threads(struct text *text, size_t event, double time, double elapsed)
+{
+	const struct stat_table *table = &text->stat->table;
+	size_t *order = text->stat->order;
+
+	stat_order(table, event, order);
+	for (size_t i = 0; i < table->nr_places; i++)
+		if (!stat_idle(table, order[i]))
+			write_line(text, order[i], event, time, elapsed);
+}
+
+/*
+ * By event, so that the places of one stand below each other. One that did not open is the same in
+ * all of them.
+ */
 static void write_cells(struct text *text, double time, double elapsed)
 {
-	for (size_t event = 0; event < text->stat->table.nr_events; event++) {
-		for (size_t place = 0; place < text->stat->table.nr_places; place++) {
-			if (stat_cell(&text->stat->table, place, event)->absent)
-				continue;
-			if (time >= 0)
-				fprintf(text->out, "%15.9f ", time);
-			write_cell(text, place, event, elapsed);
+	const struct stat_table *table = &text->stat->table;
+
+	for (size_t event = 0; event < table->nr_events; event++) {
+		if (table->events[event].error.code) {
+			write_line(text, 0, event, time, elapsed);
+			continue;
 		}
+		if (by_thread(table)) {
+			write_threads(text, event, time, elapsed);
+			continue;
+		}
+		for (size_t place = 0; place < table->nr_places; place++)
+			if (!stat_cell(table, place, event)->absent)
+				write_line(text, place, event, time, elapsed);
 	}
 }
 
@@ -242,6 +288,20 @@ static void write_time(const struct text *text, const struct spread *time, const
 			spread_deviation(time), what, spread_percent(time));
 	else
 		fprintf(text->out, "%18.9f seconds %s\n", time->mean, what);
+}
+
+static void write_idle(const struct text *text)
+{
+	const struct stat_table *table = &text->stat->table;
+	size_t idle = 0;
+
+	if (!by_thread(table) || !table->nr_events)
+		return;
+	for (size_t i = 0; i < table->nr_places; i++)
+		idle += stat_idle(table, i);
+	if (idle)
+		fprintf(text->out, " %zu %s that counted nothing %s left out\n\n", idle,
+			idle == 1 ? "thread" : "threads", idle == 1 ? "is" : "are");
 }
 
 static void write_notes(struct text *text)
@@ -266,8 +326,16 @@ static void write_notes(struct text *text)
 
 static void text_start(const struct stat_session *stat)
 {
-	if (stat->options.interval)
-		fputs("#          time              count unit event\n", stat->options.out);
+	struct text text;
+
+	if (!stat->options.interval)
+		return;
+	start_text(&text, stat);
+	if (by_thread(&stat->table))
+		fputs("# threads are left out of intervals in which they counted nothing\n",
+		      text.out);
+	fprintf(text.out, "#%14s %*s%18s %-5sevent\n", "time",
+		text.place_width + !!text.place_width, "", "count", "unit");
 }
 
 static void text_interval(const struct stat_session *stat, double time, double elapsed)
@@ -318,6 +386,7 @@ static void text_finish(const struct stat_session *stat)
 		fputc('\n', text.out);
 	}
 	write_death(&text);
+	write_idle(&text);
 	write_notes(&text);
 }
 

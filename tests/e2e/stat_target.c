@@ -7,6 +7,7 @@
  *	stat-target sleeps N	waits of a millisecond
  *	stat-target threads N	N threads that each call write(2) ten times
  *	stat-target spin	runs until it is killed
+ *	stat-target idle N	the same beside N threads that wait
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -66,6 +67,29 @@ static void run_threads(long n)
 	}
 }
 
+static void *wait_for_ever(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+static void start_idle(long n)
+{
+	for (long i = 0; i < n; i++) {
+		pthread_t id;
+
+		if (pthread_create(&id, NULL, wait_for_ever, NULL))
+			exit(2);
+	}
+}
+
+static void spin(void)
+{
+	for (volatile long i = 0;; i++)
+		;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -79,10 +103,11 @@ int main(int argc, char **argv)
 		sleep_times(n);
 	else if (!strcmp(what, "threads"))
 		run_threads(n);
-	else if (!strcmp(what, "spin"))
-		for (volatile long i = 0;; i++)
-			;
-	else
+	else if (!strcmp(what, "idle"))
+		start_idle(n);
+	else if (strcmp(what, "spin"))
 		return 2;
+	if (!strcmp(what, "idle") || !strcmp(what, "spin"))
+		spin();
 	return 0;
 }

@@ -337,6 +337,32 @@ def case_cgroups_apart():
     equal([(c['cgroup'], c['state']) for c in found['counts']], [('/', 'counted')])
 
 
+def sleeping(pid):
+    """How many threads of a process sleep."""
+    states = []
+    for tid in os.listdir('/proc/%d/task' % pid):
+        with open('/proc/%d/task/%s/stat' % (pid, tid)) as file:
+            states.append(file.read().rsplit(')', 1)[1].split()[0])
+    return states.count('S')
+
+
+def case_threads_that_do_nothing_are_left_out():
+    target = subprocess.Popen([TARGET, 'idle', '3'])
+    while sleeping(target.pid) < 3:
+        time.sleep(0.01)
+    args = ('--per-thread', '-e', 'task-clock,r7f7f7f7f', '-p', str(target.pid), '--timeout', '100')
+    text, found = tally('stat', *args).stderr, stat(*args)
+    target.kill()
+    target.wait()
+    rows = [line for line in text.splitlines() if 'task-clock' in line]
+    equal(len(rows), 1, text)
+    contains(rows[0], '%s-%d ' % (os.path.basename(TARGET)[:15], target.pid))
+    contains(text, ' 3 threads that counted nothing are left out')
+    # What did not open is told once, and JSON has it all.
+    equal(text.count('r7f7f7f7f '), 1, text)
+    equal(len(found['counts']), 8)
+
+
 def cgroups(*args):
     """[(event, cgroup)] of a run."""
     if tally('stat', '-e', 'dummy', '-G', '/', '--', 'true').returncode:
