@@ -354,7 +354,7 @@ def case_threads_that_do_nothing_are_left_out():
     text, found = tally('stat', *args).stderr, stat(*args)
     target.kill()
     target.wait()
-    rows = [line for line in text.splitlines() if 'task-clock' in line]
+    rows = [line for line in text.splitlines() if 'msec task-clock' in line]
     equal(len(rows), 1, text)
     contains(rows[0], '%s-%d ' % (os.path.basename(TARGET)[:15], target.pid))
     contains(text, ' 3 threads that counted nothing are left out')
