@@ -12,7 +12,7 @@
 #include <tally/attr.h>
 #include <tally/counter.h>
 
-#include "lib/counter/attr_open.h"
+#include "lib/probe/attr_open.h"
 #include "lib/counter/counter.h"
 #include "lib/counter/user_page.h"
 #include "lib/counter/value.h"

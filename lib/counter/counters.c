@@ -15,12 +15,12 @@
 #include <tally/counter.h>
 
 #include "abi/attr.h"
-#include "lib/counter/attr_open.h"
-#include "lib/counter/cgroup.h"
+#include "lib/cgroup.h"
 #include "lib/counter/counter.h"
 #include "lib/counter/counters.h"
 #include "lib/counter/cpulist.h"
 #include "lib/error.h"
+#include "lib/probe/attr_open.h"
 
 #define READ_FORMAT                                                                                \
 	(PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)

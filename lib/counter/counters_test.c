@@ -25,7 +25,7 @@
 #include <tally/counter.h>
 #include <tally/workload.h>
 
-#include "lib/counter/cgroup.h"
+#include "lib/cgroup.h"
 #include "lib/counter/cpulist.h"
 #include "lib/counter/faults_test.h"
 
@@ -424,7 +424,7 @@ static void test_tolerant(void **state)
 		tally_counters_disable(counters);
 		assert_int_equal(sum(counters, 1).scaled, 12);
 		tally_counters_close(counters);
-		check_error(events, &target, 0, -ENOENT, "no hardware PMU", "software events");
+		check_error(events, &target, 0, -ENOENT, "no hardware PMU", "software event");
 		tally_events_free(events);
 	}
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/counter/cgroup.h"
+#include "lib/cgroup.h"
 #include "lib/counter/cpulist.h"
 #include "lib/error.h"
 

@@ -18,6 +18,7 @@
 #include "lib/error.h"
 #include "lib/event/roots.h"
 #include "lib/event/tracepoint.h"
+#include "lib/readfile.h"
 
 #define FORMAT_SIZE (64 << 10) /* the largest of Linux 6.18 has 12 KiB */
 #define TYPE_SIZE   256
@@ -107,7 +108,7 @@ int tally_tracepoint_fields(const char *name,
 	if (!colon || strchr(name, '/') || colon - name > NAME_MAX || strlen(colon) > NAME_MAX)
 		return tly_error(err, -EINVAL, "'%s' is not the name of a tracepoint", name);
 	if (tly_tracefs_events(roots, events, sizeof(events)))
-		return tly_tracepoint_no_tracefs(err, name);
+		return tly_tracepoint_no_tracefs(err);
 	snprintf(path, sizeof(path), "%s/%.*s/%s/format", events, (int)(colon - name), name,
 		 colon + 1);
 	text = malloc(FORMAT_SIZE);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/readfile.h"
+
 #define DEVICES "/bus/event_source/devices"
 
 ssize_t tly_pmu_read(const struct tly_pmu *pmu, const char *folder, struct tly_span name,

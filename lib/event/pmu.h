@@ -13,6 +13,7 @@
 #define LIB_EVENT_PMU_H
 
 #include <limits.h>
+#include <sys/types.h>
 
 #include "lib/event/nearest.h"
 #include "lib/event/parse.h"

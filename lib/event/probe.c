@@ -303,14 +303,11 @@ static int place_kprobe(struct tly_parse *parse, struct tly_event *event, const 
 	return 0;
 }
 
-static int no_unit(struct tly_parse *parse, const char *at, const struct probe_kind *kind)
+int tly_probe_no_unit(struct tally_error *err, const char *unit)
 {
-	tly_parse_error(parse, -ENOTSUP, at, "this kernel has no %ss for perf_event_open",
-			kind->unit);
-	return tly_error_remedy(parse->err,
-				"it needs CONFIG_%s and CONFIG_PERF_EVENTS, from "
-				"Linux 4.17",
-				!strcmp(kind->unit, "kprobe") ? "KPROBE_EVENTS" : "UPROBE_EVENTS");
+	tly_error(err, -ENOTSUP, "this kernel has no %ss for perf_event_open", unit);
+	return tly_error_remedy(err, "run on Linux 4.17 or newer built with CONFIG_%s=y",
+				!strcmp(unit, "kprobe") ? "KPROBE_EVENTS" : "UPROBE_EVENTS");
 }
 
 int tly_probe_add(struct tly_parse *parse, const char **cursor)
@@ -321,8 +318,10 @@ int tly_probe_add(struct tly_parse *parse, const char **cursor)
 	struct tly_pmu pmu;
 	int ret;
 
-	if (tly_pmu_find(parse->roots, tly_span_of(kind->unit), &pmu))
-		return no_unit(parse, start, kind);
+	if (tly_pmu_find(parse->roots, tly_span_of(kind->unit), &pmu)) {
+		tly_probe_no_unit(parse->err, kind->unit);
+		return tly_error_at(parse->err, start - parse->text);
+	}
 	event = tly_parse_add(parse, pmu.type, 0, tly_span_of(""));
 	if (!event)
 		return tly_parse_no_memory(parse);

@@ -14,6 +14,9 @@ bool tly_probe_is(const char *text);
 /* Appends the probe at *@cursor and moves *@cursor behind it: to ':', ',', '}' or the end. */
 int tly_probe_add(struct tly_parse *parse, const char **cursor);
 
+/* Fills in the error for a kernel that lacks the unit "kprobe" or "uprobe". */
+int tly_probe_no_unit(struct tally_error *err, const char *unit);
+
 /*
  * Where in the file @path the function @symbol begins: the offset that a uprobe takes. Reports
  * what is wrong with the position @at.

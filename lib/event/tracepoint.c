@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/error.h"
+#include "lib/readfile.h"
 
 #define NAME_SIZE 128 /* of a system or of an event; the kernel's own names are shorter */
 
@@ -112,11 +113,10 @@ struct adding {
 	size_t added;
 };
 
-int tly_tracepoint_no_tracefs(struct tally_error *err, const char *name)
+int tly_tracepoint_no_tracefs(struct tally_error *err)
 {
-	tly_error(err, -ENOTSUP, "tracepoint '%s' needs tracefs, which is not mounted", name);
-	tly_error_remedy(err, "sudo mount -t tracefs tracefs /sys/kernel/tracing");
-	return -ENOTSUP;
+	tly_error(err, -ENOTSUP, "tracepoints need tracefs, which is not mounted");
+	return tly_error_remedy(err, "sudo mount -t tracefs nodev /sys/kernel/tracing");
 }
 
 int tly_tracepoint_refused(struct tally_error *err, const char *events)
@@ -124,11 +124,10 @@ int tly_tracepoint_refused(struct tally_error *err, const char *events)
 	int length = strlen(events) - strlen("/events");
 
 	tly_error(err, -EACCES, "tracepoints may not be read: permission denied on %s", events);
-	tly_error_remedy(err,
-			 "run as root, or let your group read them: "
-			 "sudo mount -o remount,mode=750,gid=$(id -g) %.*s",
-			 length, events);
-	return -EACCES;
+	return tly_error_remedy(err,
+				"run as root, or let your group read them: "
+				"sudo mount -o remount,mode=750,gid=$(id -g) %.*s",
+				length, events);
 }
 
 static int add(const char *system, const char *event, void *ctx)
@@ -188,7 +187,7 @@ int tly_tracepoint_add(struct tly_parse *parse, struct tly_span system, struct t
 	snprintf(name, sizeof(name), "%s:%s", system_name, event_name);
 	ret = tly_tracefs_events(parse->roots, events, sizeof(events));
 	if (ret)
-		tly_tracepoint_no_tracefs(parse->err, name);
+		tly_tracepoint_no_tracefs(parse->err);
 	/* Without globs one file tells, and no folder need be listed. */
 	else if (is_glob(system_name) || is_glob(event_name))
 		ret = tly_tracepoint_walk(parse->roots, system_name, add, &adding);

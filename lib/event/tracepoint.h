@@ -21,7 +21,7 @@ int tly_tracepoint_id(const struct tly_roots *roots, const char *system, const c
 		      uint64_t *id);
 
 /* Fill in the error for a machine without tracefs, and for one that keeps it from us. */
-int tly_tracepoint_no_tracefs(struct tally_error *err, const char *name);
+int tly_tracepoint_no_tracefs(struct tally_error *err);
 int tly_tracepoint_refused(struct tally_error *err, const char *events);
 
 /* Offers all tracepoints as suggestions: "sched_switch" is near "sched:sched_switch". */

@@ -14,7 +14,7 @@
 #include <cpuid.h>
 #endif
 
-#include "lib/event/roots.h"
+#include "lib/readfile.h"
 
 static bool put_uname(struct tly_bytes *out, enum tly_feature feature)
 {

@@ -15,23 +15,25 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/cgroup.h"
 #include "lib/error.h"
-#include "lib/probe/refusal.h"
-
-#define UNITS "/sys/bus/event_source/devices"
+#include "lib/event/probe.h"
+#include "lib/event/tracepoint.h"
+#include "lib/probe/attr_open.h"
+#include "lib/probe/refusal/refusal.h"
+#include "lib/readfile.h"
 
 struct trial;
 
-/* Returns 0, or the negative errno; fills in trial->error only where it knows better than errno. */
+/* Returns 0, or the negative errno, with the reason and the verdict in the trial. */
 typedef int (*try_function)(struct trial *trial);
 
 struct row {
 	const char *name, *what;
 	enum tally_ability_group group;
-	const struct tly_need *need;
+	bool pmu;
 	try_function try;
 	uint32_t type; /* for try_open() and try_count() */
 	uint64_t config;
@@ -41,7 +43,7 @@ struct trial {
 	const struct row *row;
 	const struct tally_system *system;
 	struct tally_ability *ability;
-	enum tally_verdict verdict; /* where the error is filled in */
+	enum tally_verdict verdict;
 };
 
 /* What every event here starts from: the caller's own user code. */
@@ -56,17 +58,38 @@ static struct perf_event_attr own_code(uint32_t type, uint64_t config)
 	};
 }
 
-static int open_event(struct perf_event_attr *attr, pid_t pid, int cpu, unsigned long flags)
+static int refused(struct trial *trial, int code, const struct tly_attr_copy *copy, pid_t pid,
+		   int cpu, unsigned long flags)
 {
-	int fd =
-		(int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
+	struct tly_refusal refusal = {
+		.code = code,
+		.attr = copy,
+		.pid = pid,
+		.cpu = cpu,
+		.group_fd = -1,
+		.flags = flags,
+		.system = trial->system,
+	};
 
-	return fd < 0 ? -errno : fd;
+	trial->verdict = tly_refusal_cause(&refusal, &trial->ability->error);
+	return code;
 }
 
-static int open_and_close(struct perf_event_attr *attr, pid_t pid, int cpu)
+static int open_event(struct trial *trial, const struct perf_event_attr *attr, pid_t pid, int cpu,
+		      unsigned long flags)
 {
-	int fd = open_event(attr, pid, cpu, 0);
+	struct tly_attr_copy copy;
+	int fd;
+
+	tly_attr_copy(&copy, attr);
+	fd = tly_attr_try(&copy, pid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? refused(trial, fd, &copy, pid, cpu, flags) : fd;
+}
+
+static int open_and_close(struct trial *trial, const struct perf_event_attr *attr, pid_t pid,
+			  int cpu)
+{
+	int fd = open_event(trial, attr, pid, cpu, 0);
 
 	if (fd < 0)
 		return fd;
@@ -74,6 +97,7 @@ static int open_and_close(struct perf_event_attr *attr, pid_t pid, int cpu)
 	return 0;
 }
 
+/* What is not the kernel's refusal of an event. */
 static int fail(struct trial *trial, enum tally_verdict verdict, int code, const char *what,
 		const char *remedy)
 {
@@ -87,7 +111,7 @@ static int try_open(struct trial *trial)
 {
 	struct perf_event_attr attr = own_code(trial->row->type, trial->row->config);
 
-	return open_and_close(&attr, 0, -1);
+	return open_and_close(trial, &attr, 0, -1);
 }
 
 /* A processor that runs this code counts something: a zero is a counter that stands still. */
@@ -96,7 +120,7 @@ static int try_count(struct trial *trial)
 	struct perf_event_attr attr = own_code(trial->row->type, trial->row->config);
 	uint64_t count = 0;
 	ssize_t n;
-	int fd = open_event(&attr, 0, -1, 0);
+	int fd = open_event(trial, &attr, 0, -1, 0);
 
 	if (fd < 0)
 		return fd;
@@ -108,39 +132,25 @@ static int try_count(struct trial *trial)
 		    "the hypervisor's PMU stands still: ask for a bare-metal machine");
 }
 
-/* Reads a number of tracefs or sysfs. */
-static int read_number(const char *path, uint64_t *value)
-{
-	FILE *file = fopen(path, "re");
-	int rc;
-
-	if (!file)
-		return -errno;
-	rc = fscanf(file, "%" SCNu64, value) == 1 ? 0 : -EIO;
-	fclose(file);
-	return rc;
-}
-
 static int no_tracefs(struct trial *trial)
 {
 	const struct tally_system *system = trial->system;
+	struct tally_error *err = &trial->ability->error;
+	char events[sizeof(system->tracefs) + 8];
 
+	trial->verdict = TALLY_MAY_NOT;
 	if (system->tracefs[0]) {
-		char remedy[512];
-
-		snprintf(remedy, sizeof(remedy), "sudo mount -o remount,mode=750,gid=$(id -g) %s",
-			 system->tracefs);
-		return fail(trial, TALLY_MAY_NOT, -EACCES, "tracefs may not be read by this user",
-			    remedy);
+		snprintf(events, sizeof(events), "%s/events", system->tracefs);
+		return tly_tracepoint_refused(err, events);
 	}
 	if (access("/sys/kernel/tracing", F_OK))
 		return fail(trial, TALLY_CANNOT, -ENOENT, "this kernel has no tracefs",
-			    "run on a kernel built with CONFIG_TRACING=y");
+			    "run a kernel built with CONFIG_TRACING=y");
+	tly_tracepoint_no_tracefs(err);
 	if (system->container && !system->cap_sys_admin)
-		return fail(trial, TALLY_MAY_NOT, -ENOENT, "tracefs is not mounted here",
-			    "start the container with -v /sys/kernel/tracing:/sys/kernel/tracing");
-	return fail(trial, TALLY_MAY_NOT, -ENOENT, "tracefs is not mounted",
-		    "sudo mount -t tracefs nodev /sys/kernel/tracing");
+		tly_error_remedy(err, "start the container with "
+				      "-v /sys/kernel/tracing:/sys/kernel/tracing");
+	return err->code;
 }
 
 static int try_tracepoint(struct trial *trial)
@@ -156,27 +166,27 @@ static int try_tracepoint(struct trial *trial)
 		return no_tracefs(trial);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), "%s/events/%s/id", trial->system->tracefs, names[i]);
-		if (read_number(path, &id))
+		if (tly_read_number(path, &id))
 			continue;
 		attr.config = id;
-		return open_and_close(&attr, 0, -1);
+		return open_and_close(trial, &attr, 0, -1);
 	}
-	return -ENOENT;
+	return fail(trial, TALLY_CANNOT, -ENOENT, "tracefs has none of the common tracepoints",
+		    "run a kernel built with CONFIG_FTRACE=y");
 }
 
-static int find_unit(struct trial *trial, const char *name, const char *option, uint32_t *type)
+static int find_unit(struct trial *trial, const char *name, uint32_t *type)
 {
-	char path[PATH_MAX], what[128], remedy[128];
+	char path[PATH_MAX];
 	uint64_t value;
 
-	snprintf(path, sizeof(path), UNITS "/%s/type", name);
-	if (!read_number(path, &value)) {
-		*type = (uint32_t)value;
-		return 0;
+	snprintf(path, sizeof(path), TLY_UNITS "/%s/type", name);
+	if (tly_read_number(path, &value)) {
+		trial->verdict = TALLY_CANNOT;
+		return tly_probe_no_unit(&trial->ability->error, name);
 	}
-	snprintf(what, sizeof(what), "this kernel has no %s events", name);
-	snprintf(remedy, sizeof(remedy), "run on a kernel built with %s=y", option);
-	return fail(trial, TALLY_CANNOT, -ENOENT, what, remedy);
+	*type = (uint32_t)value;
+	return 0;
 }
 
 static int try_kprobe(struct trial *trial)
@@ -187,13 +197,13 @@ static int try_kprobe(struct trial *trial)
 	uint32_t type;
 	int rc;
 
-	rc = find_unit(trial, "kprobe", "CONFIG_KPROBE_EVENTS", &type);
+	rc = find_unit(trial, "kprobe", &type);
 	attr.type = type;
 	attr.exclude_kernel = 0;
 	attr.disabled = 1;
 	for (size_t i = 0; !rc && i < sizeof(functions) / sizeof(functions[0]); i++) {
 		attr.kprobe_func = (uintptr_t)functions[i];
-		rc = open_and_close(&attr, 0, -1);
+		rc = open_and_close(trial, &attr, 0, -1);
 		if (rc != -ENOENT && rc != -EINVAL)
 			return rc;
 		rc = i + 1 < sizeof(functions) / sizeof(functions[0]) ? 0 : rc;
@@ -233,20 +243,21 @@ static int try_uprobe(struct trial *trial)
 	struct perf_event_attr attr = own_code(0, 0);
 	char path[PATH_MAX];
 	uint64_t offset = 0;
-	uint32_t type;
+	uint32_t type = 0;
 	int rc;
 
-	rc = find_unit(trial, "uprobe", "CONFIG_UPROBE_EVENTS", &type);
+	rc = find_unit(trial, "uprobe", &type);
 	if (rc)
 		return rc;
 	rc = find_mapping((uintptr_t)try_uprobe, path, &offset);
 	if (rc)
-		return rc;
+		return fail(trial, TALLY_MAY_NOT, rc, "/proc/self/maps does not show this program",
+			    "mount /proc");
 	attr.type = type;
 	attr.uprobe_path = (uintptr_t)path;
 	attr.probe_offset = offset;
 	attr.disabled = 1;
-	return open_and_close(&attr, 0, -1);
+	return open_and_close(trial, &attr, 0, -1);
 }
 
 static int try_breakpoint(struct trial *trial)
@@ -260,7 +271,7 @@ static int try_breakpoint(struct trial *trial)
 	attr.bp_type = HW_BREAKPOINT_W;
 	attr.bp_addr = (uintptr_t)&watched;
 	attr.bp_len = HW_BREAKPOINT_LEN_8;
-	fd = open_event(&attr, 0, -1, 0);
+	fd = open_event(trial, &attr, 0, -1, 0);
 	if (fd < 0)
 		return fd;
 	watched = 1;
@@ -276,9 +287,8 @@ static int try_kernel(struct trial *trial)
 {
 	struct perf_event_attr attr = own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
 
-	(void)trial;
 	attr.exclude_kernel = 0;
-	return open_and_close(&attr, 0, -1);
+	return open_and_close(trial, &attr, 0, -1);
 }
 
 /* Process 1 belongs to root, or in a container to whoever started it. */
@@ -287,59 +297,42 @@ static int try_others(struct trial *trial)
 	struct perf_event_attr attr = own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
 
 	snprintf(trial->ability->detail, sizeof(trial->ability->detail), "process 1 was tried");
-	return open_and_close(&attr, 1, -1);
+	return open_and_close(trial, &attr, 1, -1);
 }
 
 static int try_system(struct trial *trial)
 {
 	struct perf_event_attr attr = own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
 
-	(void)trial;
-	return open_and_close(&attr, -1, sched_getcpu());
+	return open_and_close(trial, &attr, -1, sched_getcpu());
 }
 
-/* The mount point where cgroups can be named to perf_event_open: version 1's own, else 2's. */
-static bool find_cgroups(char point[static PATH_MAX])
+static void show_path(struct trial *trial, int fd)
 {
-	char line[PATH_MAX + 256], path[256], type[32], options[256];
-	FILE *mounts = fopen("/proc/mounts", "re");
-	bool found = false;
+	struct tally_ability *ability = trial->ability;
+	char path[32];
+	ssize_t length;
 
-	while (mounts && fgets(line, sizeof(line), mounts)) {
-		if (sscanf(line, "%*s %255s %31s %255s", path, type, options) != 3)
-			continue;
-		bool first = !strcmp(type, "cgroup") && strstr(options, "perf_event");
-
-		if (first || (!strcmp(type, "cgroup2") && !found)) {
-			strcpy(point, path);
-			found = true;
-		}
-		if (first)
-			break;
-	}
-	if (mounts)
-		fclose(mounts);
-	return found;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	length = readlink(path, ability->detail, sizeof(ability->detail) - 1);
+	ability->detail[length > 0 ? length : 0] = '\0';
 }
 
 static int try_cgroup(struct trial *trial)
 {
 	struct perf_event_attr attr = own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
-	char point[PATH_MAX];
+	struct tally_error err;
 	int dir, fd;
 
-	if (!find_cgroups(point))
-		return fail(trial, TALLY_MAY_NOT, -ENOENT, "no cgroup hierarchy is mounted",
-			    "sudo mount -t cgroup2 none /sys/fs/cgroup");
-	dir = open(point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = tly_cgroup_open("/", &err);
 	if (dir < 0)
-		return -errno;
-	fd = open_event(&attr, dir, sched_getcpu(), PERF_FLAG_PID_CGROUP);
+		return fail(trial, TALLY_MAY_NOT, err.code, err.what, err.remedy);
+	show_path(trial, dir);
+	fd = open_event(trial, &attr, dir, sched_getcpu(), PERF_FLAG_PID_CGROUP);
 	close(dir);
 	if (fd < 0)
 		return fd;
 	close(fd);
-	snprintf(trial->ability->detail, sizeof(trial->ability->detail), "%.63s", point);
 	return 0;
 }
 
@@ -353,7 +346,7 @@ static int sample_page_fault(struct trial *trial, struct perf_event_attr *attr)
 	int fd;
 
 	attr->sample_period = 1;
-	fd = open_event(attr, 0, -1, 0);
+	fd = open_event(trial, attr, 0, -1, 0);
 	if (fd < 0)
 		return fd;
 	ring = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -366,7 +359,8 @@ static int sample_page_fault(struct trial *trial, struct perf_event_attr *attr)
 				    "this user's budget of locked memory is used up",
 				    "sudo sysctl kernel.perf_event_mlock_kb=2052, or ulimit -l "
 				    "unlimited");
-		return code;
+		return fail(trial, TALLY_CANNOT, code, "events open, but have no ring buffer",
+			    "this kernel or sandbox does not map them");
 	}
 	fresh = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (fresh != MAP_FAILED) {
@@ -394,11 +388,10 @@ static int try_clock(struct trial *trial)
 {
 	struct perf_event_attr attr = own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
 
-	(void)trial;
 	attr.freq = 1;
 	attr.sample_freq = 100;
 	attr.sample_type = PERF_SAMPLE_IP;
-	return open_and_close(&attr, 0, -1);
+	return open_and_close(trial, &attr, 0, -1);
 }
 
 static int try_callchain(struct trial *trial)
@@ -424,20 +417,18 @@ static int try_switches(struct trial *trial)
 {
 	struct perf_event_attr attr = own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
 
-	(void)trial;
 	attr.context_switch = 1;
-	return open_and_close(&attr, 0, -1);
+	return open_and_close(trial, &attr, 0, -1);
 }
 
 static int try_branches(struct trial *trial)
 {
 	struct perf_event_attr attr = own_code(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
 
-	(void)trial;
 	attr.sample_period = 1000000;
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_BRANCH_STACK;
 	attr.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_ANY;
-	return open_and_close(&attr, 0, -1);
+	return open_and_close(trial, &attr, 0, -1);
 }
 
 static int try_precise(struct trial *trial)
@@ -449,7 +440,7 @@ static int try_precise(struct trial *trial)
 	attr.sample_type = PERF_SAMPLE_IP;
 	for (unsigned int level = 3; level > 0; level--) {
 		attr.precise_ip = level;
-		rc = open_and_close(&attr, 0, -1);
+		rc = open_and_close(trial, &attr, 0, -1);
 		if (!rc) {
 			snprintf(trial->ability->detail, sizeof(trial->ability->detail),
 				 "up to level %u", level);
@@ -465,7 +456,7 @@ static int try_rdpmc(struct trial *trial)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	const struct perf_event_mmap_page *header;
 	bool allowed;
-	int fd = open_event(&attr, 0, -1, 0);
+	int fd = open_event(trial, &attr, 0, -1, 0);
 
 	if (fd < 0)
 		return fd;
@@ -477,7 +468,7 @@ static int try_rdpmc(struct trial *trial)
 	if (allowed)
 		return 0;
 	return fail(trial, TALLY_MAY_NOT, -EACCES, "the kernel does not let user code use rdpmc",
-		    "echo 1 | sudo tee " UNITS "/cpu/rdpmc");
+		    "echo 1 | sudo tee " TLY_UNITS "/cpu/rdpmc");
 }
 
 #define CACHE(id, op, result) ((id) | (op) << 8 | (result) << 16)
@@ -489,60 +480,59 @@ static int try_rdpmc(struct trial *trial)
 #define RAW_INSTRUCTIONS 0xc0
 #endif
 
-static const struct tly_need hardware = {.paranoid = 2, .pmu = true, .what = "user code"};
-static const struct tly_need own = {.paranoid = 2, .what = "user code"};
-static const struct tly_need kernel = {.paranoid = 1, .what = "kernel code"};
-static const struct tly_need processor = {.paranoid = 0, .what = "measuring a whole processor"};
-static const struct tly_need kprobe = {.paranoid = TLY_PRIVILEGED, .what = "a kprobe"};
-static const struct tly_need uprobe = {
-	.paranoid = TLY_PRIVILEGED, .sys_admin = true, .what = "a uprobe"};
-static const struct tly_need others = {.paranoid = TLY_PRIVILEGED,
-				       .what = "a process of another user"};
-
 #define EVENT  TALLY_ABILITY_EVENT
 #define SCOPE  TALLY_ABILITY_SCOPE
 #define SAMPLE TALLY_ABILITY_SAMPLE
 
 static const struct row rows[] = {
-	{"hardware", "cycles, instructions, branches", EVENT, &hardware, try_count,
-	 PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
-	{"cache", "loads and misses of caches and TLBs", EVENT, &hardware, try_open,
-	 PERF_TYPE_HW_CACHE,
+	{"hardware", "cycles, instructions, branches", EVENT, true, try_count, PERF_TYPE_HARDWARE,
+	 PERF_COUNT_HW_INSTRUCTIONS},
+	{"cache", "loads and misses of caches and TLBs", EVENT, true, try_open, PERF_TYPE_HW_CACHE,
 	 CACHE(PERF_COUNT_HW_CACHE_L1D, PERF_COUNT_HW_CACHE_OP_READ,
 	       PERF_COUNT_HW_CACHE_RESULT_ACCESS)},
-	{"raw", "events by their number (rNNN)", EVENT, &hardware, try_open, PERF_TYPE_RAW,
+	{"raw", "events by their number (rNNN)", EVENT, true, try_open, PERF_TYPE_RAW,
 	 RAW_INSTRUCTIONS},
-	{"software", "clocks, faults, context switches", EVENT, &own, try_count, PERF_TYPE_SOFTWARE,
-	 PERF_COUNT_SW_TASK_CLOCK},
-	{"tracepoint", "named places in the kernel", EVENT, &kernel, try_tracepoint},
-	{"kprobe", "any function of the kernel", EVENT, &kprobe, try_kprobe},
-	{"uprobe", "any function of a program", EVENT, &uprobe, try_uprobe},
-	{"breakpoint", "accesses to an address", EVENT, &own, try_breakpoint},
-	{"bpf-output", "data that BPF programs hand out", EVENT, &own, try_open, PERF_TYPE_SOFTWARE,
-	 PERF_COUNT_SW_BPF_OUTPUT},
-	{"dummy", "side-band records alone", EVENT, &own, try_open, PERF_TYPE_SOFTWARE,
+	{"software", "clocks, faults, context switches", EVENT, false, try_count,
+	 PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+	{"tracepoint", "named places in the kernel", EVENT, false, try_tracepoint},
+	{"kprobe", "any function of the kernel", EVENT, false, try_kprobe},
+	{"uprobe", "any function of a program", EVENT, false, try_uprobe},
+	{"breakpoint", "accesses to an address", EVENT, false, try_breakpoint},
+	{"bpf-output", "data that BPF programs hand out", EVENT, false, try_open,
+	 PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT},
+	{"dummy", "side-band records alone", EVENT, false, try_open, PERF_TYPE_SOFTWARE,
 	 PERF_COUNT_SW_DUMMY},
 
-	{"user", "user code of one's own processes", SCOPE, &own, try_open, PERF_TYPE_SOFTWARE,
+	{"user", "user code of one's own processes", SCOPE, false, try_open, PERF_TYPE_SOFTWARE,
 	 PERF_COUNT_SW_DUMMY},
-	{"kernel", "the kernel's work for them", SCOPE, &kernel, try_kernel},
-	{"other-users", "processes of other users (-p)", SCOPE, &others, try_others},
-	{"system-wide", "everything on a processor (-a)", SCOPE, &processor, try_system},
-	{"cgroup", "the processes of a cgroup (-G)", SCOPE, &processor, try_cgroup},
+	{"kernel", "the kernel's work for them", SCOPE, false, try_kernel},
+	{"other-users", "processes of other users (-p)", SCOPE, false, try_others},
+	{"system-wide", "everything on a processor (-a)", SCOPE, false, try_system},
+	{"cgroup", "the processes of a cgroup (-G)", SCOPE, false, try_cgroup},
 
-	{"ring-buffer", "samples of an event", SAMPLE, &own, try_ring},
-	{"clock", "samples by the clock, without a PMU", SAMPLE, &own, try_clock},
-	{"callchain", "callers by frame pointer", SAMPLE, &own, try_callchain},
-	{"stack-dump", "callers by DWARF", SAMPLE, &own, try_stack},
-	{"switches", "when tasks leave a processor", SAMPLE, &own, try_switches},
-	{"branch-stack", "the branches taken last", SAMPLE, &hardware, try_branches},
-	{"precise", "the exact instruction", SAMPLE, &hardware, try_precise},
-	{"rdpmc", "counts without a system call", SAMPLE, &hardware, try_rdpmc},
+	{"ring-buffer", "samples of an event", SAMPLE, false, try_ring},
+	{"clock", "samples by the clock, without a PMU", SAMPLE, false, try_clock},
+	{"callchain", "callers by frame pointer", SAMPLE, false, try_callchain},
+	{"stack-dump", "callers by DWARF", SAMPLE, false, try_stack},
+	{"switches", "when tasks leave a processor", SAMPLE, false, try_switches},
+	{"branch-stack", "the branches taken last", SAMPLE, true, try_branches},
+	{"precise", "the exact instruction", SAMPLE, true, try_precise},
+	{"rdpmc", "counts without a system call", SAMPLE, true, try_rdpmc},
 };
 
 size_t tally_abilities_count(void)
 {
 	return sizeof(rows) / sizeof(rows[0]);
+}
+
+/* With the call itself gone, what a trial would say first is not the reason. */
+static int refuse_all(struct trial *trial)
+{
+	struct perf_event_attr attr = own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+	struct tly_attr_copy copy;
+
+	tly_attr_copy(&copy, &attr);
+	return refused(trial, trial->system->syscall_error, &copy, 0, -1, 0);
 }
 
 void tally_ability_probe(size_t index, const struct tally_system *system,
@@ -556,14 +546,13 @@ void tally_ability_probe(size_t index, const struct tally_system *system,
 		.name = row->name,
 		.what = row->what,
 		.group = row->group,
-		.pmu = row->need->pmu,
+		.pmu = row->pmu,
 	};
-	/* With the call itself gone, what a trial would say first is not the reason. */
-	rc = system->has_syscall ? row->try(&trial) : system->syscall_error;
+	rc = system->has_syscall ? row->try(&trial) : refuse_all(&trial);
+	/* What refused one way of several is forgotten when another worked. */
 	if (!rc)
-		return;
-	ability->detail[0] = '\0';
-	ability->verdict = ability->error.what[0]
-				   ? trial.verdict
-				   : tly_refusal(system, row->need, rc, &ability->error);
+		memset(&ability->error, 0, sizeof(ability->error));
+	else
+		ability->detail[0] = '\0';
+	ability->verdict = rc ? trial.verdict : TALLY_CAN;
 }

@@ -132,7 +132,8 @@ static void test_tracefs_comes_first(void **state)
 	assert_int_equal(ability.verdict, TALLY_MAY_NOT);
 	assert_int_equal(ability.error.code, -EACCES);
 	assert_string_equal(ability.error.remedy,
-			    "sudo mount -o remount,mode=750,gid=$(id -g) /sys/kernel/tracing");
+			    "run as root, or let your group read them: sudo mount -o "
+			    "remount,mode=750,gid=$(id -g) /sys/kernel/tracing");
 }
 
 int main(void)

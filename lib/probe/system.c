@@ -8,9 +8,7 @@
  */
 #include "lib/probe/system.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -22,6 +20,8 @@
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #endif
+
+#include "lib/readfile.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -38,36 +38,18 @@ static bool join(char path[static PATH_MAX], const char *root, const char *name)
 	return snprintf(path, PATH_MAX, "%s%s", root, name) < PATH_MAX;
 }
 
-/* Reads the start of a small file as a string; false when it cannot be read. */
 static bool read_text(const char *root, const char *name, char *buf, size_t size)
 {
 	char path[PATH_MAX];
-	size_t used = 0;
-	ssize_t n;
-	int fd;
 
-	buf[0] = '\0';
-	if (!join(path, root, name))
-		return false;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	while (used < size - 1 && (n = read(fd, buf + used, size - 1 - used)) > 0)
-		used += n;
-	close(fd);
-	buf[used] = '\0';
-	return true;
+	return join(path, root, name) && tly_read_file(path, buf, size) >= 0;
 }
 
 static long read_long(const char *root, const char *name, long absent)
 {
-	char text[32], *end;
-	long value;
+	char path[PATH_MAX];
 
-	if (!read_text(root, name, text, sizeof(text)))
-		return absent;
-	value = strtol(text, &end, 10);
-	return end == text ? absent : value;
+	return join(path, root, name) ? tly_read_setting(path, absent) : absent;
 }
 
 static bool exists(const char *root, const char *name)
@@ -109,7 +91,7 @@ static void read_status(struct tally_system *system, const char *root)
 /* The initial user namespace maps every id to itself; no other one does. */
 static bool in_user_namespace(const char *root)
 {
-	char text[256];
+	char text[16384]; /* of 340 lines at most */
 	unsigned long inside, outside, count;
 
 	if (!read_text(root, "/proc/self/uid_map", text, sizeof(text)))
@@ -118,39 +100,28 @@ static bool in_user_namespace(const char *root)
 	       !(inside == 0 && outside == 0 && count == UINT32_MAX);
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void read_units(struct tally_system *system, const char *root)
 {
-	char path[PATH_MAX], *names[64];
-	size_t nr = 0, used = 0;
-	struct dirent *entry;
-	DIR *dir;
+	char path[PATH_MAX], **names;
+	size_t used = 0;
+	ssize_t nr;
 
 	if (!join(path, root, "/sys/bus/event_source/devices"))
 		return;
-	dir = opendir(path);
-	if (!dir)
+	nr = tly_read_folder(path, &names);
+	if (nr < 0)
 		return;
-	while (nr < ARRAY_SIZE(names) && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.' && (names[nr] = strdup(entry->d_name)))
-			nr++;
-	closedir(dir);
-	qsort(names, nr, sizeof(names[0]), by_name);
-	for (size_t i = 0; i < nr; i++) {
+	for (ssize_t i = 0; i < nr; i++) {
 		size_t length = strlen(names[i]);
 
-		if (used + length + 2 < sizeof(system->units)) {
-			if (used)
-				system->units[used++] = ' ';
-			memcpy(system->units + used, names[i], length + 1);
-			used += length;
-		}
-		free(names[i]);
+		if (used + length + 2 > sizeof(system->units))
+			break;
+		if (used)
+			system->units[used++] = ' ';
+		memcpy(system->units + used, names[i], length + 1);
+		used += length;
 	}
+	free(names);
 }
 
 static void read_pmu_name(struct tally_system *system, const char *root)
@@ -161,10 +132,9 @@ static void read_pmu_name(struct tally_system *system, const char *root)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		if (read_text(root, files[i], system->pmu_name, sizeof(system->pmu_name))) {
-			system->pmu_name[strcspn(system->pmu_name, "\n")] = '\0';
+		if (read_text(root, files[i], system->pmu_name, sizeof(system->pmu_name)))
 			return;
-		}
+		system->pmu_name[0] = '\0';
 	}
 }
 
@@ -232,7 +202,7 @@ void tly_system_read(struct tally_system *system, const char *root)
 	system->container = find_container(root);
 }
 
-static const char *find_virtualization(void)
+const char *tly_system_virtualization(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	static const struct {
@@ -316,11 +286,16 @@ static bool probe_pmu(void)
 	return counts;
 }
 
-void tally_system_probe(struct tally_system *system)
+void tly_system_facts(struct tally_system *system)
 {
 	tly_system_read(system, "");
-	system->virtualization = find_virtualization();
+	system->virtualization = tly_system_virtualization();
 	probe_syscall(system);
+}
+
+void tally_system_probe(struct tally_system *system)
+{
+	tly_system_facts(system);
 	if (!system->has_syscall)
 		return;
 	system->attr_size = probe_attr_size();

@@ -8,20 +8,8 @@
 #include <unistd.h>
 
 #include "lib/error.h"
+#include "lib/readfile.h"
 #include "lib/sampler/ring.h"
-
-static long mlock_kb(void)
-{
-	FILE *file = fopen("/proc/sys/kernel/perf_event_mlock_kb", "re");
-	long kb = -1;
-
-	if (!file)
-		return -1;
-	if (fscanf(file, "%ld", &kb) != 1)
-		kb = -1;
-	fclose(file);
-	return kb;
-}
 
 static int refused(int code, const char *what, size_t bytes, struct tally_error *err)
 {
@@ -32,7 +20,7 @@ static int refused(int code, const char *what, size_t bytes, struct tally_error 
 		tly_error(err, -EPERM,
 			  "%s of %zu kB does not fit in the memory that this user may lock "
 			  "(%ld kB per processor for all rings together)",
-			  what, kb, mlock_kb());
+			  what, kb, tly_read_setting("/proc/sys/kernel/perf_event_mlock_kb", -1));
 		return tly_error_remedy(
 			err, "ask for fewer pages, or: sudo sysctl kernel.perf_event_mlock_kb=%zu",
 			2 * kb + 64);

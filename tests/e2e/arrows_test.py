@@ -15,7 +15,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<(tally/[^>]+)>)'
 # Where each public header's implementation stands: to include the header is to use that folder.
 PUBLIC = {
     'tally/error.h': 'lib',
-    'tally/attr.h': 'lib/counter',
+    'tally/attr.h': 'lib/probe',
     'tally/counter.h': 'lib/counter',
     'tally/workload.h': 'lib/counter',
     'tally/event.h': 'lib/event',
@@ -32,8 +32,8 @@ ARROWS = {
     'runtime': {'abi'},
     'lib': set(),
     'lib/event': {'lib', 'abi'},
-    'lib/probe': {'lib', 'abi'},
-    'lib/counter': {'lib', 'abi', 'lib/event'},
+    'lib/probe': {'lib', 'abi', 'lib/event'},
+    'lib/counter': {'lib', 'abi', 'lib/event', 'lib/probe'},
     'lib/sampler': {'lib', 'abi', 'lib/event', 'lib/counter', 'lib/probe'},
     'lib/perfdata': {'lib', 'abi', 'lib/event'},
     'lib/symbol': {'lib', 'abi', 'lib/event'},

@@ -114,6 +114,34 @@ def case_ordinary_user():
         skip('perf_event_paranoid is not 2 but %d: the rest was not compared' % paranoid)
 
 
+def case_stat_and_record_say_the_same():
+    found, _, _ = crippled(REFUSE_PERF, '1')
+    software = ability(found, 'software')
+    for command in ('stat',), ('record', '-o', '/dev/null'):
+        done = run(REFUSE_PERF, '1', TALLY, *command, '-e', 'page-faults', '--', 'true')
+        contains(done.stderr, software['reason'])
+        contains(done.stderr, software['remedy'])
+
+
+def case_uprobe_takes_more_than_perfmon():
+    need_root()
+    if not os.path.exists('/sys/bus/event_source/devices/uprobe'):
+        skip('this kernel has no uprobe unit')
+    perfmon = (*NOBODY, '--inh-caps=-all,+perfmon', '--ambient-caps=-all,+perfmon')
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        copy = shutil.copy(TALLY, folder)
+        found = json.loads(run(*perfmon, copy, 'doctor', '--json').stdout)
+        done = run(*perfmon, copy, 'stat', '-j', '-e', 'page-faults,uprobe:%s:0x1000' % copy,
+                   '--', 'true')
+    equal(found['process']['capabilities'], ['CAP_PERFMON'])
+    uprobe = ability(found, 'uprobe')
+    contains(uprobe['reason'], 'CAP_SYS_ADMIN')
+    check('setcap' not in uprobe['remedy'], uprobe)
+    count = json.loads(done.stderr)['counts'][1]
+    equal((count['reason'], count['remedy']), (uprobe['reason'], uprobe['remedy']))
+
+
 def case_user_namespace():
     if run('unshare', '-Ur', 'true').returncode:
         skip('user namespaces are off')

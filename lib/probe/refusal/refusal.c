@@ -1,35 +1,18 @@
 // SPDX-License-Identifier: MIT
-#include "lib/counter/refusal/refusal.h"
+#include "lib/probe/refusal/refusal.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <limits.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <tally/event.h>
 
 #include "abi/attr.h"
 #include "lib/error.h"
-
-long tly_read_setting(const char *path, long absent)
-{
-	char text[32];
-	ssize_t n = -1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	if (n <= 0)
-		return absent;
-	text[n] = '\0';
-	return strtol(text, NULL, 0);
-}
+#include "lib/probe/system.h"
+#include "lib/readfile.h"
 
 void tly_refusal_detail(struct tly_refusal *refusal, const char *format, ...)
 {
@@ -55,9 +38,13 @@ bool tly_refusal_system_wide(const struct tly_refusal *refusal)
 	return refusal->pid == -1 || (refusal->flags & PERF_FLAG_PID_CGROUP);
 }
 
-long tly_refusal_paranoid(void)
+const struct tally_system *tly_refusal_system(struct tly_refusal *refusal)
 {
-	return tly_read_setting("/proc/sys/kernel/perf_event_paranoid", 2);
+	if (!refusal->system) {
+		tly_system_facts(&refusal->facts);
+		refusal->system = &refusal->facts;
+	}
+	return refusal->system;
 }
 
 bool tly_refusal_find_unit(struct tly_refusal *refusal)
@@ -84,7 +71,7 @@ bool tly_refusal_always(struct tly_refusal *refusal)
 	return true;
 }
 
-static void write_event(const struct tly_refusal *refusal, char *buf, size_t size)
+static void write_event(struct tly_refusal *refusal, char *buf, size_t size)
 {
 	if (refusal->name)
 		snprintf(buf, size, "%s", refusal->name);
@@ -92,74 +79,59 @@ static void write_event(const struct tly_refusal *refusal, char *buf, size_t siz
 		tally_event_name(&refusal->attr->attr, buf, size);
 }
 
-static void write_detail(const struct tly_refusal *refusal, char *buf, size_t size)
+static void write_detail(struct tly_refusal *refusal, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s", refusal->detail);
 }
 
-static void write_pid(const struct tly_refusal *refusal, char *buf, size_t size)
+static void write_pid(struct tly_refusal *refusal, char *buf, size_t size)
 {
 	snprintf(buf, size, "%d", refusal->pid);
 }
 
-static void write_cpu(const struct tly_refusal *refusal, char *buf, size_t size)
+static void write_cpu(struct tly_refusal *refusal, char *buf, size_t size)
 {
 	snprintf(buf, size, "%d", refusal->cpu);
 }
 
-static void write_type(const struct tly_refusal *refusal, char *buf, size_t size)
+static void write_type(struct tly_refusal *refusal, char *buf, size_t size)
 {
 	snprintf(buf, size, "%u", refusal->attr->attr.type);
 }
 
-static void write_error(const struct tly_refusal *refusal, char *buf, size_t size)
+static void write_error(struct tly_refusal *refusal, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s", strerror(-refusal->code));
 }
 
-static void write_paranoid(const struct tly_refusal *refusal, char *buf, size_t size)
+static void write_paranoid(struct tly_refusal *refusal, char *buf, size_t size)
 {
-	(void)refusal;
-	snprintf(buf, size, "%ld", tly_refusal_paranoid());
-}
-
-/* How to come by CAP_PERFMON. Root without it is root of a container. */
-static void write_right(const struct tly_refusal *refusal, char *buf, size_t size)
-{
-	char program[PATH_MAX];
-	ssize_t n;
-
-	(void)refusal;
-	if (geteuid() == 0) {
-		snprintf(buf, size,
-			 "give this container the right: docker run --cap-add PERFMON, or measure "
-			 "from outside of it");
-		return;
-	}
-	n = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	if (n > 0) {
-		program[n] = '\0';
-		snprintf(buf, size,
-			 "run as root, or give the program the right: sudo setcap cap_perfmon+ep "
-			 "%s",
-			 program);
-	} else {
-		snprintf(buf, size, "run as root");
-	}
+	snprintf(buf, size, "%d", tly_refusal_system(refusal)->paranoid);
 }
 
 static const struct {
 	const char *key;
-	void (*write)(const struct tly_refusal *refusal, char *buf, size_t size);
+	void (*write)(struct tly_refusal *refusal, char *buf, size_t size);
 } placeholders[] = {
-	{"{event}", write_event},	{"{detail}", write_detail}, {"{pid}", write_pid},
-	{"{cpu}", write_cpu},		{"{type}", write_type},	    {"{error}", write_error},
-	{"{paranoid}", write_paranoid}, {"{right}", write_right},
+	{"{event}", write_event},
+	{"{detail}", write_detail},
+	{"{pid}", write_pid},
+	{"{cpu}", write_cpu},
+	{"{type}", write_type},
+	{"{error}", write_error},
+	{"{paranoid}", write_paranoid},
+	{"{perfmon}", tly_write_perfmon},
+	{"{perfmon right}", tly_write_perfmon_right},
+	{"{admin}", tly_write_admin},
+	{"{admin right}", tly_write_admin_right},
+	{"{sysctl}", tly_write_sysctl},
+	{"{filter}", tly_write_filter},
+	{"{machine}", tly_write_machine},
+	{"{pmu}", tly_write_pmu},
 };
 
 /* Returns how much of @text was a placeholder, 0 when it starts with none. */
-static size_t expand_one(const struct tly_refusal *refusal, const char *text, char *buf,
-			 size_t size)
+static size_t expand_one(struct tly_refusal *refusal, const char *text, char *buf, size_t size)
 {
 	for (size_t i = 0; i < sizeof(placeholders) / sizeof(placeholders[0]); i++) {
 		size_t length = strlen(placeholders[i].key);
@@ -172,7 +144,7 @@ static size_t expand_one(const struct tly_refusal *refusal, const char *text, ch
 	return 0;
 }
 
-static void expand(const struct tly_refusal *refusal, const char *text, char *buf, size_t size)
+static void expand(struct tly_refusal *refusal, const char *text, char *buf, size_t size)
 {
 	size_t used = 0;
 
@@ -203,14 +175,43 @@ static const struct tly_cause *find_cause(struct tly_refusal *refusal)
 	return NULL;
 }
 
-int tly_refusal_explain(struct tly_refusal *refusal, struct tally_error *err)
+/* Whether it is there, but not for us or not now. */
+static bool is_withheld(struct tly_refusal *refusal)
+{
+	switch (-refusal->code) {
+	case EACCES:
+	case EPERM:
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+	case EBUSY:
+	case EINTR:
+		return true;
+	case ENOSYS:
+		return tly_refusal_system(refusal)->seccomp > 0;
+	}
+	return false;
+}
+
+enum tally_verdict tly_refusal_cause(struct tly_refusal *refusal, struct tally_error *err)
 {
 	const struct tly_cause *cause = find_cause(refusal);
-	char event[128], what[256], remedy[sizeof(err->remedy)];
+	char what[sizeof(err->what)], remedy[sizeof(err->remedy)];
 
-	write_event(refusal, event, sizeof(event));
 	expand(refusal, cause->what, what, sizeof(what));
 	expand(refusal, cause->remedy, remedy, sizeof(remedy));
-	tly_error(err, refusal->code, "cannot open %s: %s", event, what);
-	return tly_error_remedy(err, "%s", remedy);
+	tly_error(err, refusal->code, "%s", what);
+	tly_error_remedy(err, "%s", remedy);
+	return is_withheld(refusal) ? TALLY_MAY_NOT : TALLY_CANNOT;
+}
+
+int tly_refusal_explain(struct tly_refusal *refusal, struct tally_error *err)
+{
+	struct tally_error cause;
+	char event[128];
+
+	tly_refusal_cause(refusal, &cause);
+	write_event(refusal, event, sizeof(event));
+	tly_error(err, refusal->code, "cannot open %s: %.250s", event, cause.what);
+	return tly_error_remedy(err, "%s", cause.remedy);
 }

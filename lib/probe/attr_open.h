@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* perf_event_open(2) with the size of the attr negotiated. */
-#ifndef LIB_COUNTER_ATTR_OPEN_H
-#define LIB_COUNTER_ATTR_OPEN_H
+#ifndef LIB_PROBE_ATTR_OPEN_H
+#define LIB_PROBE_ATTR_OPEN_H
 
 #include <linux/perf_event.h>
 #include <stdbool.h>

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "abi/attr.h"
-#include "lib/counter/refusal/refusal.h"
+#include "lib/probe/refusal/refusal.h"
 
 #define MAX_FEATURES 2
 

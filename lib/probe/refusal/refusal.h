@@ -6,17 +6,21 @@
  *
  *	refusal.c   walks the rows and writes the sentence
  *	call.c attr.c target.c rights.c event.c   the rows, in this order
+ *	machine.c   what they say depends on where this runs: a container, a virtual machine
  *	probe.c	    asks the kernel: is there a PMU, which part of the attr is it
+ *
+ * All messages about it come from here, so that each part of the tool says the same.
  */
-#ifndef LIB_COUNTER_REFUSAL_REFUSAL_H
-#define LIB_COUNTER_REFUSAL_REFUSAL_H
+#ifndef LIB_PROBE_REFUSAL_REFUSAL_H
+#define LIB_PROBE_REFUSAL_REFUSAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include <tally/error.h>
+#include <tally/probe.h>
 
-#include "lib/counter/attr_open.h"
+#include "lib/probe/attr_open.h"
 
 /* One refused call, and what is found out about it. */
 struct tly_refusal {
@@ -27,13 +31,19 @@ struct tly_refusal {
 	pid_t pid;
 	int cpu, group_fd;
 	unsigned long flags;
+	const struct tally_system *system; /* what is known of it, or NULL: look at this one */
 
-	char detail[160]; /* {detail} of the sentences: set by the cause that holds */
+	struct tally_system facts; /* of tly_refusal_system() */
+	char detail[160];	   /* {detail} of the sentences: set by the cause that holds */
 };
 
 /*
  * A cause of refusal. In the texts {event} {detail} {pid} {cpu} {type} {error} {paranoid} stand for
- * what is known of this refusal, and {right} for how this process would get CAP_PERFMON.
+ * what is known of this refusal. {perfmon} is "CAP_PERFMON, which this process lacks", {perfmon
+ * right} how it would get that, {admin} and {admin right} the same for CAP_SYS_ADMIN; {sysctl} is
+ * followed by "=" and the level of paranoia that would do; {filter} is how to lift a seccomp
+ * filter, {machine} what this runs on and {pmu} how that gets a PMU. Ways in a remedy are joined by
+ * ", or ".
  */
 struct tly_cause {
 	int code; /* negative errno value of the kernel's answer, or 0: any */
@@ -49,8 +59,13 @@ extern const struct tly_cause tly_causes_of_target[];
 extern const struct tly_cause tly_causes_of_rights[];
 extern const struct tly_cause tly_causes_of_event[];
 
-/* Fills in @err and returns refusal->code. Opens and closes events of its own to find out. */
+/*
+ * Fills in @err with "cannot open EVENT: " and the cause, and returns refusal->code. Opens and
+ * closes events of its own to find out.
+ */
 int tly_refusal_explain(struct tly_refusal *refusal, struct tally_error *err);
+/* The same without these words in front; never returns TALLY_CAN. */
+enum tally_verdict tly_refusal_cause(struct tly_refusal *refusal, struct tally_error *err);
 
 void tly_refusal_detail(struct tly_refusal *refusal, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -65,14 +80,27 @@ bool tly_refusal_samples(const struct tly_refusal *refusal, uint64_t bits);
 bool tly_refusal_system_wide(const struct tly_refusal *refusal);
 /* Sets the detail to the name of the unit in sysfs whose type the attr has. */
 bool tly_refusal_find_unit(struct tly_refusal *refusal);
-long tly_refusal_paranoid(void);
+/* What there is to know of machine and process, read when it is first asked for. */
+const struct tally_system *tly_refusal_system(struct tly_refusal *refusal);
+bool tly_refusal_kernel_breakpoint(const struct tly_refusal *refusal);
 /* For rows that their errno alone decides. */
 bool tly_refusal_always(struct tly_refusal *refusal);
 
-/* The value of a file that holds one number, or @absent. */
-long tly_read_setting(const char *path, long absent);
-
 #define TLY_UNITS "/sys/bus/event_source/devices"
+
+/* machine.c: the placeholders that depend on where this runs. */
+void tly_write_perfmon(struct tly_refusal *refusal, char *buf, size_t size);
+void tly_write_perfmon_right(struct tly_refusal *refusal, char *buf, size_t size);
+void tly_write_admin(struct tly_refusal *refusal, char *buf, size_t size);
+void tly_write_admin_right(struct tly_refusal *refusal, char *buf, size_t size);
+void tly_write_sysctl(struct tly_refusal *refusal, char *buf, size_t size);
+void tly_write_filter(struct tly_refusal *refusal, char *buf, size_t size);
+void tly_write_machine(struct tly_refusal *refusal, char *buf, size_t size);
+void tly_write_pmu(struct tly_refusal *refusal, char *buf, size_t size);
+
+/* The remedy where rights do not help. */
+#define TLY_SEE_LOCKDOWN                                                                           \
+	"see /sys/kernel/security/lockdown and the audit log (SELinux: ausearch -m avc)"
 
 /* -errno of opening an event that needs no right beyond the call itself; 0 if it opens. */
 int tly_probe_call(void);

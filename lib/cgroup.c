@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lib/counter/cgroup.h"
+#include "lib/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef LIB_COUNTER_CGROUP_H
-#define LIB_COUNTER_CGROUP_H
+#ifndef LIB_CGROUP_H
+#define LIB_CGROUP_H
 
 #include <stdbool.h>
 
@@ -18,8 +18,8 @@ int tly_cgroup_open(const char *name, struct tally_error *err);
 
 /*
  * Makes the kernel keep the time of the cgroups on @cpu truly for as long as the descriptor that is
- * returned stays open: to be called before events on @cgroup are opened there. Returns -1 where that
- * is refused, as the events will be too.
+ * returned stays open: to be called before events on @cgroup are opened there. Returns -1 where
+ * that is refused, as the events will be too.
  */
 int tly_cgroup_keep_time(int cgroup, int cpu);
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "lib/counter/refusal/refusal.h"
+#include "lib/probe/refusal/refusal.h"
 
 static bool is_hardware(const struct tly_refusal *r)
 {
@@ -105,15 +105,24 @@ static bool features_exclude_each_other(struct tly_refusal *r)
 	return tly_probe_features(r, &known) == 2;
 }
 
+/* The kernel checks no other right than these two. */
+static bool rights_do_not_help(struct tly_refusal *r)
+{
+	const struct tally_system *system = tly_refusal_system(r);
+
+	return system->cap_sys_admin && !system->user_namespace;
+}
+
 static bool event_itself(struct tly_refusal *r)
 {
 	return !tly_probe_bare(r);
 }
 
+#define SPITE "refused in spite of CAP_SYS_ADMIN: a security module or a lockdown"
+
 const struct tly_cause tly_causes_of_event[] = {
-	{0, there_is_no_pmu, "this machine shows no hardware PMU",
-	 "software events work (task-clock, page-faults, context-switches); in a virtual machine "
-	 "the host has to pass the PMU on (QEMU: -cpu host,pmu=on)"},
+	{0, there_is_no_pmu, "{machine} has no hardware PMU",
+	 "choose a software event (task-clock, page-faults), or {pmu}"},
 	{-ENOENT, pmu_lacks_event, "the PMU of this processor has no such event",
 	 "choose one that 'tally list hw cache pmu' shows"},
 	{-EINVAL, pmu_lacks_event, "the PMU of this processor has no such event",
@@ -131,13 +140,16 @@ const struct tly_cause tly_causes_of_event[] = {
 	 "count it (tally stat), or sample another event beside it"},
 	{-EINVAL, feature_is_unknown, "this kernel does not know {detail}",
 	 "leave it out, or boot a newer kernel"},
-	{-EACCES, feature_is_refused, "{detail} is for privileged users", "{right}"},
-	{-EPERM, feature_is_refused, "{detail} is not permitted", "leave it out, or {right}"},
-	{0, feature_is_refused, "it does not support {detail}",
+	{-EACCES, rights_do_not_help, SPITE, TLY_SEE_LOCKDOWN},
+	{-EPERM, rights_do_not_help, SPITE, TLY_SEE_LOCKDOWN},
+	{-EACCES, feature_is_refused, "{detail} is for privileged users", "{admin right}"},
+	{-EPERM, feature_is_refused, "{detail} is not permitted", "leave it out, or {admin right}"},
+	{0, feature_is_refused, "the event does not support {detail}",
 	 "leave it out, or choose another event"},
-	{0, features_exclude_each_other, "it does not support {detail}", "leave one of them out"},
-	{-EACCES, tly_refusal_always, "permission denied", "{right}"},
-	{-EPERM, tly_refusal_always, "operation not permitted", "{right}"},
+	{0, features_exclude_each_other, "the event does not support {detail}",
+	 "leave one of them out"},
+	{-EACCES, tly_refusal_always, "permission denied", "{admin right}"},
+	{-EPERM, tly_refusal_always, "operation not permitted", "{admin right}"},
 	{0, event_itself, "the kernel refuses what selects it: {error}",
 	 "check its type and config words"},
 	{0, tly_refusal_always, "{error}", "'tally doctor' shows what this machine can measure"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lib/counter/attr_open.h"
+#include "lib/probe/attr_open.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include <tally/attr.h>
 
 #include "abi/attr.h"
-#include "lib/counter/refusal/refusal.h"
+#include "lib/probe/refusal/refusal.h"
 
 bool tly_attr_copy(struct tly_attr_copy *copy, const struct perf_event_attr *attr)
 {

@@ -63,13 +63,32 @@ static void be_nobody(void)
 		_exit(99);
 }
 
-static void drop_capabilities(void)
+static void set_capabilities(uint64_t capabilities)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-	struct __user_cap_data_struct none[2] = {{0}};
+	struct __user_cap_data_struct data[2] = {
+		{(uint32_t)capabilities, (uint32_t)capabilities, 0},
+		{capabilities >> 32, capabilities >> 32, 0},
+	};
 
-	if (syscall(SYS_capset, &header, none) < 0)
+	if (syscall(SYS_capset, &header, data) < 0)
 		_exit(99);
+}
+
+/* As root of a container. */
+static void lose_capabilities(void)
+{
+	if (prctl(PR_CAPBSET_DROP, CAP_PERFMON, 0, 0, 0) < 0)
+		_exit(99);
+	set_capabilities(0);
+}
+
+static void be_nobody_with_perfmon(void)
+{
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
+		_exit(99);
+	be_nobody();
+	set_capabilities(UINT64_C(1) << CAP_PERFMON);
 }
 
 static void filter_calls(int code)
@@ -97,13 +116,24 @@ static void filter_with_enosys(void)
 	filter_calls(ENOSYS);
 }
 
-static void use_up_descriptors(void)
+static void use_up(rlim_t soft, rlim_t hard)
 {
-	struct rlimit limit = {32, 32};
+	const struct rlimit limit = {soft, hard};
 
-	setrlimit(RLIMIT_NOFILE, &limit);
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		_exit(99);
 	while (dup(0) >= 0)
 		;
+}
+
+static void use_up_descriptors(void)
+{
+	use_up(32, 32);
+}
+
+static void use_up_soft_limit(void)
+{
+	use_up(32, 33);
 }
 
 static void use_up_breakpoints(void)
@@ -141,20 +171,20 @@ static const struct row rows[] = {
 	 {.type = PERF_TYPE_HARDWARE, .size = sizeof(struct perf_event_attr), USER},
 	 .needs = NO_PMU,
 	 .code = -ENOENT,
-	 .what = "cannot open cycles:u: this machine shows no hardware PMU",
+	 .what = "cannot open cycles:u: this ",
 	 .remedy = "task-clock"},
 	{"cache event without a PMU",
 	 {.type = PERF_TYPE_HW_CACHE, .size = sizeof(struct perf_event_attr), USER},
 	 .needs = NO_PMU,
 	 .code = -ENOENT,
 	 .what = "no hardware PMU",
-	 .remedy = "host"},
+	 .remedy = "choose a software event"},
 	{"raw event without a PMU",
 	 {.type = PERF_TYPE_RAW, .size = sizeof(struct perf_event_attr), .config = 0xc0, USER},
 	 .needs = NO_PMU,
 	 .code = -ENOENT,
 	 .what = "no hardware PMU",
-	 .remedy = "software events"},
+	 .remedy = "choose a software event"},
 	{"unknown software event",
 	 {SW(12345), USER},
 	 .code = -ENOENT,
@@ -418,36 +448,42 @@ static const struct row rows[] = {
 	 .prepare = use_up_descriptors,
 	 .code = -EMFILE,
 	 .what = "all 32 descriptors",
-	 .remedy = "ulimit -n"},
+	 .remedy = "prlimit --pid $$"},
+	{"soft limit of descriptors",
+	 {FAULTS, USER},
+	 .prepare = use_up_soft_limit,
+	 .code = -EMFILE,
+	 .what = "all 32 descriptors",
+	 .remedy = "ulimit -n $(ulimit -H -n)"},
 	{"seccomp filter",
 	 {FAULTS, USER},
 	 .prepare = filter_with_eperm,
 	 .code = -EPERM,
-	 .what = "a seccomp filter refuses",
-	 .remedy = "--security-opt seccomp=unconfined"},
-	{"no such call",
+	 .what = "a seccomp filter answers perf_event_open with Operation not permitted",
+	 .remedy = ""},
+	{"seccomp filter that denies the call",
 	 {FAULTS, USER},
 	 .prepare = filter_with_enosys,
 	 .code = -ENOSYS,
-	 .what = "no perf_event_open(2)",
-	 .remedy = "sandbox"},
+	 .what = "a seccomp filter answers perf_event_open with Function not implemented",
+	 .remedy = ""},
 
 	{"kernel side as a user",
 	 {FAULTS},
 	 .needs = ROOT | PARANOID_2,
 	 .prepare = be_nobody,
 	 .code = -EACCES,
-	 .what = "keeps the kernel's side from users",
-	 .remedy = "cycles:u), or sudo sysctl kernel.perf_event_paranoid=1"},
+	 .what = "the kernel's side needs kernel.perf_event_paranoid 1 or less (it is 2), or CAP_PERFMON",
+	 .remedy = "sudo sysctl kernel.perf_event_paranoid=1, or "},
 	{"all tasks as root of a container",
 	 {FAULTS, USER},
 	 .pid = -1,
 	 .cpu = 1,
 	 .needs = ROOT | PARANOID_2,
-	 .prepare = drop_capabilities,
+	 .prepare = lose_capabilities,
 	 .code = -EACCES,
-	 .what = "keeps all tasks of a processor from users",
-	 .remedy = "docker run --cap-add PERFMON"},
+	 .what = "all tasks of a processor need kernel.perf_event_paranoid 0 or less (it is 2)",
+	 .remedy = "PERFMON"},
 	{"all tasks as a user",
 	 {FAULTS, USER},
 	 .pid = -1,
@@ -455,21 +491,21 @@ static const struct row rows[] = {
 	 .needs = ROOT | PARANOID_2,
 	 .prepare = be_nobody,
 	 .code = -EACCES,
-	 .what = "keeps all tasks of a processor from users",
+	 .what = "all tasks of a processor need kernel.perf_event_paranoid 0 or less (it is 2)",
 	 .remedy = "sudo sysctl kernel.perf_event_paranoid=0"},
 	{"namespaces as a user",
 	 {FAULTS, USER, .namespaces = 1},
 	 .needs = ROOT,
 	 .prepare = be_nobody,
 	 .code = -EACCES,
-	 .what = "privileged users",
+	 .what = "PERF_RECORD_NAMESPACES needs CAP_PERFMON, which this process lacks",
 	 .remedy = "setcap cap_perfmon+ep /"},
 	{"physical addresses as a user",
 	 {SAMPLED(PERF_SAMPLE_PHYS_ADDR), USER},
 	 .needs = ROOT | PARANOID_2,
 	 .prepare = be_nobody,
 	 .code = -EACCES,
-	 .what = "physical addresses",
+	 .what = "physical addresses need kernel.perf_event_paranoid 1 or less (it is 2)",
 	 .remedy = "root"},
 	{"task of another user",
 	 {FAULTS, USER},
@@ -477,8 +513,15 @@ static const struct row rows[] = {
 	 .needs = ROOT,
 	 .prepare = be_nobody,
 	 .code = -EACCES,
-	 .what = "belongs to root",
-	 .remedy = "run as root"},
+	 .what = "belongs to root: measuring it needs CAP_PERFMON, which this process lacks",
+	 .remedy = "run it as root, or sudo setcap"},
+	{"kernel breakpoint as a user",
+	 {WATCH(2, KERNEL_ADDRESS, 8), .exclude_hv = 1},
+	 .needs = ROOT,
+	 .prepare = be_nobody_with_perfmon,
+	 .code = -EPERM,
+	 .what = "a breakpoint on a kernel address needs CAP_SYS_ADMIN, which this process lacks",
+	 .remedy = "run it as root"},
 };
 
 static int make_group(enum group group)
@@ -582,6 +625,7 @@ static void check(const struct row *row, const struct perf_event_attr *attr)
 	    !strstr(err.remedy, row->remedy))
 		fail_msg("code %d\n#  what: %s\n#  remedy: %s", err.code, err.what, err.remedy);
 	assert_null(strchr(err.what, '\n'));
+	assert_true(err.remedy[0]);
 	assert_true(strlen(err.what) < sizeof(err.what) - 1);
 	assert_true(strlen(err.remedy) < sizeof(err.remedy) - 1);
 }
@@ -611,7 +655,7 @@ static void test_tracepoint_data_as_a_user(void **state)
 	static const struct row row = {
 		.prepare = be_nobody,
 		.code = -EPERM,
-		.what = "keeps the data of tracepoints from users",
+		.what = "the data of tracepoints needs kernel.perf_event_paranoid -1 (it is 2)",
 		.remedy = "kernel.perf_event_paranoid=-1",
 	};
 	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT,
@@ -631,6 +675,69 @@ static void test_tracepoint_data_as_a_user(void **state)
 	fclose(file);
 	skip_unless(ROOT | PARANOID_2);
 	attr.config = id;
+	check(&row, &attr);
+}
+
+/* The type of a unit whose number is known at run time only, or a skip. */
+static uint32_t type_of_unit(const char *name)
+{
+	char path[128];
+	unsigned int type;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", name);
+	file = fopen(path, "re");
+	if (!file) {
+		print_message("# skipped: this kernel has no %s unit\n", name);
+		skip();
+	}
+	assert_int_equal(fscanf(file, "%u", &type), 1);
+	fclose(file);
+	return type;
+}
+
+/*
+ * CAP_PERFMON opens kprobes but not uprobes, and no level of paranoia opens either, though the
+ * level alone forbids the kernel's side of both.
+ */
+static void test_uprobe_with_perfmon(void **state)
+{
+	struct row row = {
+		.prepare = be_nobody_with_perfmon,
+		.code = -EACCES,
+		.what = "a uprobe needs CAP_SYS_ADMIN, which this process lacks",
+		.remedy = "run it as root",
+	};
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = type_of_unit("uprobe"),
+		.uprobe_path = (uintptr_t) "/proc/self/exe",
+		.probe_offset = 0x1000,
+	};
+
+	(void)state;
+	skip_unless(ROOT);
+	check(&row, &attr);
+	row.prepare = be_nobody;
+	check(&row, &attr);
+}
+
+static void test_kprobe_as_a_user(void **state)
+{
+	static const struct row row = {
+		.prepare = be_nobody,
+		.code = -EACCES,
+		.what = "a kprobe needs CAP_PERFMON, which this process lacks",
+		.remedy = "run it as root, or sudo setcap cap_perfmon+ep /",
+	};
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = type_of_unit("kprobe"),
+		.kprobe_func = (uintptr_t) "do_exit",
+	};
+
+	(void)state;
+	skip_unless(ROOT);
 	check(&row, &attr);
 }
 
@@ -695,10 +802,12 @@ static void test_no_descriptor_leaks(void **state)
 int main(void)
 {
 	enum { NR_ROWS = sizeof(rows) / sizeof(rows[0]) };
-	struct CMUnitTest tests[NR_ROWS + 5];
+	struct CMUnitTest tests[NR_ROWS + 7];
 	const struct CMUnitTest others[] = {
 		cmocka_unit_test(test_field_from_the_future),
 		cmocka_unit_test(test_tracepoint_data_as_a_user),
+		cmocka_unit_test(test_uprobe_with_perfmon),
+		cmocka_unit_test(test_kprobe_as_a_user),
 		cmocka_unit_test(test_attr_is_left_alone),
 		cmocka_unit_test(test_zero_tail_opens),
 		cmocka_unit_test(test_no_descriptor_leaks),

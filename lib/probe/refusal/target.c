@@ -6,8 +6,9 @@
 #include <sys/stat.h>
 
 #include "abi/attr.h"
-#include "lib/counter/cgroup.h"
-#include "lib/counter/refusal/refusal.h"
+#include "lib/cgroup.h"
+#include "lib/probe/refusal/refusal.h"
+#include "lib/readfile.h"
 
 /* Which task and which processor */
 

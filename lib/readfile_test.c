@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lib/event/roots.h"
+#include "lib/readfile.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-static char path[] = "/tmp/tally-roots-XXXXXX";
+static char path[] = "/tmp/tally-readfile-XXXXXX";
 
 static int setup(void **state)
 {
@@ -88,6 +88,29 @@ static void test_numbers(void **state)
 	}
 }
 
+static void test_settings(void **state)
+{
+	static const struct {
+		const char *text;
+		long value;
+	} rows[] = {
+		{"-1\n", -1},
+		{"2", 2},
+		{"0x10", 16},
+		{"", 7},
+		{"x", 7},
+		{"1 2", 7},
+		{"99999999999999999999", 7},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		write_file(rows[i].text);
+		assert_int_equal(tly_read_setting(path, 7), rows[i].value);
+	}
+	assert_int_equal(tly_read_setting("/nonexistent", 7), 7);
+}
+
 static void test_folders(void **state)
 {
 	char folder[PATH_MAX];
@@ -111,6 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_folders),
 	};
 

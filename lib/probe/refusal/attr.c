@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "abi/attr.h"
-#include "lib/counter/refusal/refusal.h"
+#include "lib/probe/refusal/refusal.h"
+#include "lib/readfile.h"
 
 #define SETTING(name) "/proc/sys/kernel/perf_event_" name
 
@@ -191,6 +192,11 @@ static bool is_breakpoint(const struct tly_refusal *r)
 	return r->attr->attr.type == PERF_TYPE_BREAKPOINT;
 }
 
+bool tly_refusal_kernel_breakpoint(const struct tly_refusal *r)
+{
+	return is_breakpoint(r) && (int64_t)tly_refusal_get(r, "bp_addr") < 0;
+}
+
 static bool breakpoints_are_used_up(struct tly_refusal *r)
 {
 	return is_breakpoint(r);
@@ -222,14 +228,9 @@ static bool breakpoint_is_unaligned(struct tly_refusal *r)
 	       tly_refusal_get(r, "bp_addr") % tly_refusal_get(r, "bp_len");
 }
 
-static bool breakpoint_is_in_kernel(struct tly_refusal *r)
-{
-	return is_breakpoint(r) && (int64_t)tly_refusal_get(r, "bp_addr") < 0;
-}
-
 static bool kernel_breakpoint_excludes_kernel(struct tly_refusal *r)
 {
-	return breakpoint_is_in_kernel(r) && tly_refusal_get(r, "exclude_kernel");
+	return tly_refusal_kernel_breakpoint(r) && tly_refusal_get(r, "exclude_kernel");
 }
 
 const struct tly_cause tly_causes_of_attr[] = {
@@ -287,7 +288,5 @@ const struct tly_cause tly_causes_of_attr[] = {
 	 "align the address, or watch fewer bytes"},
 	{-EINVAL, kernel_breakpoint_excludes_kernel,
 	 "the address is the kernel's but the kernel is excluded", "drop the u modifier"},
-	{-EPERM, breakpoint_is_in_kernel, "breakpoints on kernel addresses need CAP_SYS_ADMIN",
-	 "run as root"},
 	{0, NULL, NULL, NULL},
 };
