@@ -158,6 +158,11 @@ void abi_need_kernel_mode(void);
 void abi_need_hardware(void);
 /* Two processors this process may run on, in cpus[]. */
 void abi_need_two_cpus(int cpus[2]);
+/*
+ * Where the kernel lets what one event asked for into the records of another (docs/conformance.md,
+ * "left out on purpose"): until the case ends, no other test of ours records, on the whole machine.
+ */
+void abi_keep_recorders_out(void);
 int abi_first_cpu(void); /* one this process may run on */
 void abi_pin(pid_t tid, int cpu);
 

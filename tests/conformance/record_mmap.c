@@ -4,7 +4,6 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -234,19 +233,6 @@ static int find_build_id(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1; /* the first object is the program itself */
 }
 
-/*
- * While build-ids are asked for, the records of whoever else sees these mappings may be marked too,
- * and perf dies of that: the lock is the one that tests/e2e/tap.py takes for each recording, and
- * lasts as long as the case.
- */
-static void keep_recorders_out(void)
-{
-	int lock = open("/sys/bus/event_source", O_RDONLY | O_CLOEXEC);
-
-	if (lock >= 0)
-		CHECK_OK(flock(lock, LOCK_EX));
-}
-
 ABI_CASE("attr.build_id record.mmap2.build_id record.misc.mmap_build_id",
 	 "the file's build id, marked; anonymous mappings keep the inode form")
 {
@@ -262,7 +248,7 @@ ABI_CASE("attr.build_id record.mmap2.build_id record.misc.mmap_build_id",
 	attr.mmap = 1;
 	attr.mmap2 = 1;
 	attr.build_id = 1;
-	keep_recorders_out();
+	abi_keep_recorders_out(); /* perf would die of our mark in its records */
 	t = abi_track(&attr);
 	map_own(PROT_READ | PROT_EXEC, MAP_PRIVATE);
 	header = NEXT_IS(&t, PERF_RECORD_MMAP2);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -96,6 +97,15 @@ void abi_drop_rights(void)
 	}
 	if (abi_privileged())
 		CANNOT("this user keeps its capabilities");
+}
+
+void abi_keep_recorders_out(void)
+{
+	/* The lock of alone() in tests/e2e/tap.py; the end of the case's process gives it back. */
+	int lock = open("/sys/bus/event_source", O_RDONLY | O_CLOEXEC);
+
+	if (lock >= 0)
+		CHECK_OK(flock(lock, LOCK_EX));
 }
 
 int abi_first_cpu(void)

@@ -71,6 +71,8 @@ def recording(name):
     if os.path.exists(path):
         return path
     command = ['perf', 'record', '-q', '--sample-cpu', '-N', *options, '-o', '-' if pipe else path]
+    if name != 'system':
+        command.append('--no-bpf-event')  # perf's thread for those is a second late to end
     with alone(), contextlib.ExitStack() as stack:
         file = stack.enter_context(open(path, 'wb')) if pipe else None
         done = subprocess.run([*command, '--', *WORK], stdout=file, stderr=subprocess.PIPE,

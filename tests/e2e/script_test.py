@@ -227,8 +227,8 @@ def case_pipe_says_the_same_as_the_file():
         equal(done.returncode, 0)
         equal(done.stdout.decode(), whole)
     with alone():
-        shell = run('sh', '-c', 'perf record -q -F 2000 -e cpu-clock -g -o - -- "$0" 100 '
-                    '2>/dev/null | "$1" script -i -', CALLS, TALLY)
+        shell = run('sh', '-c', 'perf record -q -F 2000 -e cpu-clock -g "$2" -o - -- "$0" 100 '
+                    '2>/dev/null | "$1" script -i -', CALLS, TALLY, NO_BPF)
     equal(shell.returncode, 0, shell.stderr)
     contains(shell.stdout, 'main+0x')
 
