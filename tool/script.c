@@ -23,8 +23,10 @@ enum option {
 
 static const struct tool_option options[] = {
 	{'F', "fields", TOOL_TEXT, false, "FIELDS",
-	 "what to show: comm,pid,tid,cpu,time,period,event,trace,addr,weight,phys_addr,ip,sym,"
-	 "symoff,dso,srcline; +srcline adds, -cpu leaves out"},
+	 "what to show: comm,pid,tid,cpu,misc,tod,time,period,event,trace,addr,data_src,weight,"
+	 "ins_lat,retire_lat,transaction,cgroup,ip,sym,symoff,dso,srcline,iregs,uregs,brstack,"
+	 "brstacksym,bpf-output,phys_addr,data_page_size,code_page_size; +srcline adds, -cpu leaves "
+	 "out"},
 	{'j', "json", TOOL_NONE, false, NULL, "a JSON object a line, see tally-script(1)"},
 	{OPT_NS, "ns", TOOL_NONE, false, NULL, "times to the nanosecond"},
 	{OPT_TASK, "show-task-events", TOOL_NONE, false, NULL, "fork, exit and comm records, too"},
@@ -83,7 +85,7 @@ size_t script_stack(struct script *script, const struct session_item *item)
 static void warn_missing(const struct script_options *o, unsigned int recorded)
 {
 	static const struct {
-		enum field field;
+		unsigned int field;
 		const char *what;
 	} missing[] = {
 		{FIELD_CPU, "cpu: record with --sample-cpu or -a"},
@@ -92,11 +94,29 @@ static void warn_missing(const struct script_options *o, unsigned int recorded)
 		{FIELD_WEIGHT, "weight: record with -W"},
 		{FIELD_PHYS_ADDR, "phys_addr: record with --phys-data"},
 		{FIELD_TRACE, "trace: no event is a tracepoint"},
+		{FIELD_BPF_OUTPUT, "bpf-output: no event is bpf-output"},
+		{FIELD_DATA_SRC, "data_src: record memory accesses with -d"},
+		{FIELD_INS_LAT, "ins_lat: record with -W"},
+		{FIELD_RETIRE_LAT, "retire_lat: record with -W"},
+		{FIELD_TRANSACTION, "transaction: record with --transaction"},
+		{FIELD_CGROUP, "cgroup: record with --all-cgroups"},
+		{FIELD_IREGS, "iregs: record with -I"},
+		{FIELD_UREGS, "uregs: record with --user-regs"},
+		{FIELD_BRSTACK | FIELD_BRSTACKSYM, "branch stacks: record with -b"},
+		{FIELD_DATA_PAGE_SIZE, "data_page_size: record with --data-page-size"},
+		{FIELD_CODE_PAGE_SIZE, "code_page_size: record with --code-page-size"},
 	};
 
 	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
 		if (o->fields.add & missing[i].field & ~recorded)
 			tool_fail("the recording has no %s", missing[i].what);
+}
+
+static bool is_fault(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_PAGE_FAULTS ||
+						    attr->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+						    attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
 }
 
 static void make_events(struct script *script, const struct script_options *o)
@@ -112,8 +132,9 @@ static void make_events(struct script *script, const struct script_options *o)
 		int width = (int)strlen(event->name);
 
 		e->name = event->name;
+		e->is_fault = is_fault(event->attr);
 		e->has_chain = session_event_has_chain(script->session, i);
-		e->fields = fields_default(event);
+		e->fields = fields_default(event, o->json);
 		if (o->fields_given)
 			e->fields = fields_apply(&o->fields, e->fields) & fields_recorded(event);
 		recorded |= fields_recorded(event);
@@ -127,6 +148,8 @@ static void make_events(struct script *script, const struct script_options *o)
 	places_want(script->session->places, flags);
 	if (o->fields_given)
 		warn_missing(o, recorded);
+	if ((o->fields.add & FIELD_TOD) && !tally_perfdata_info(reader)->wall_clock_ns)
+		tool_fail("the recording has no tod: record with -k monotonic");
 }
 
 static void print(struct script *script, const struct script_options *o,

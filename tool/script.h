@@ -29,6 +29,20 @@ enum field {
 	FIELD_SYMOFF = 1 << 13,
 	FIELD_DSO = 1 << 14,
 	FIELD_SRCLINE = 1 << 15,
+	FIELD_DATA_SRC = 1 << 16,
+	FIELD_INS_LAT = 1 << 17,
+	FIELD_RETIRE_LAT = 1 << 18,
+	FIELD_TRANSACTION = 1 << 19,
+	FIELD_CGROUP = 1 << 20,
+	FIELD_IREGS = 1 << 21,
+	FIELD_UREGS = 1 << 22,
+	FIELD_BRSTACK = 1 << 23,
+	FIELD_BRSTACKSYM = 1 << 24,
+	FIELD_BPF_OUTPUT = 1 << 25,
+	FIELD_DATA_PAGE_SIZE = 1 << 26,
+	FIELD_CODE_PAGE_SIZE = 1 << 27,
+	FIELD_MISC = 1 << 28,
+	FIELD_TOD = 1 << 29,
 };
 
 /*
@@ -42,14 +56,15 @@ struct field_change {
 bool fields_parse(struct field_change *change, const char *text, const char **bad,
 		  size_t *bad_length);
 unsigned int fields_apply(const struct field_change *change, unsigned int fields);
-/* What @event can show, and what it shows when nothing is said. */
+/* What @event can show, and what it shows when nothing is said, as text or as JSON. */
 unsigned int fields_recorded(const struct tally_perfdata_event *event);
-unsigned int fields_default(const struct tally_perfdata_event *event);
+unsigned int fields_default(const struct tally_perfdata_event *event, bool json);
 
 struct script_event {
 	const char *name;
 	unsigned int fields;
 	bool has_chain;
+	bool is_fault; /* its addresses are of memory that was touched for the first time */
 };
 
 struct script {
@@ -58,6 +73,7 @@ struct script {
 	struct script_event *events;
 	size_t nr_events;
 	int name_width;
+	size_t data_source_width;
 	bool nanoseconds;
 	uint32_t *places; /* of the current stack */
 	size_t places_room;
@@ -73,6 +89,13 @@ void script_text_sample(struct script *script, const struct session_item *item,
 void script_text_record(struct script *script, const struct session_item *item,
 			struct buffer *buffer);
 void script_text_free(struct script *script);
+/* script_details.c: what stands before and behind the address or the call chain. */
+void script_text_before_stack(struct script *script, const struct session_item *item,
+			      unsigned int fields, struct buffer *buffer);
+void script_text_after_stack(struct script *script, const struct session_item *item,
+			     unsigned int fields, struct buffer *buffer);
+void script_json_details(struct script *script, const struct session_item *item,
+			 unsigned int fields, struct buffer *buffer);
 void script_json_sample(struct script *script, const struct session_item *item,
 			struct buffer *buffer);
 void script_json_record(struct script *script, const struct session_item *item,

@@ -109,10 +109,7 @@ void script_json_sample(struct script *script, const struct session_item *item,
 		put_number(buffer, "period", item->period);
 	if (fields & FIELD_ADDR)
 		put_hex(buffer, "addr", sample->addr);
-	if (fields & FIELD_WEIGHT)
-		put_number(buffer, "weight", sample->weight);
-	if (fields & FIELD_PHYS_ADDR)
-		put_hex(buffer, "phys_addr", sample->phys_addr);
+	script_json_details(script, item, fields, buffer);
 	if ((fields & FIELD_TRACE) && script->tracepoints) {
 		struct buffer text = {.fd = -1};
 

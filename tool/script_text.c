@@ -7,8 +7,10 @@
  *
  * A line of a stack depends on its address alone, so each is made once and copied from then on.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tool/memory.h"
 #include "tool/script.h"
@@ -131,6 +133,59 @@ static void put_time(const struct script *script, uint64_t time, struct buffer *
 	buffer_text(buffer, ": ");
 }
 
+/* When it was, by the clock on the wall. */
+static void put_time_of_day(const struct script *script, uint64_t time, struct buffer *buffer)
+{
+	const struct tally_perfdata_info *info = tally_perfdata_info(script->session->reader);
+	uint64_t now = info->wall_clock_ns + (time - info->clock_ns);
+	time_t seconds = now / 1000000000;
+	char text[32];
+	struct tm tm;
+
+	if (!info->wall_clock_ns || !localtime_r(&seconds, &tm) ||
+	    !strftime(text, sizeof(text), "%F %H:%M:%S.", &tm))
+		return;
+	buffer_text(buffer, text);
+	if (script->nanoseconds)
+		buffer_decimal(buffer, now % 1000000000, 9, '0');
+	else
+		buffer_decimal(buffer, now % 1000000000 / 1000, 6, '0');
+	buffer_char(buffer, ' ');
+}
+
+/* What the flag means that several types of records share. */
+static const char *type_misc(const struct tally_record *record)
+{
+	uint16_t misc = record->misc;
+
+	switch (record->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return misc & PERF_RECORD_MISC_MMAP_DATA ? "M" : "";
+	case PERF_RECORD_COMM:
+		return misc & PERF_RECORD_MISC_COMM_EXEC ? "E" : "";
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		if (!(misc & PERF_RECORD_MISC_SWITCH_OUT))
+			return "";
+		return misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? "Sp" : "S";
+	default:
+		return "";
+	}
+}
+
+/* The mode of the processor as a letter, then the flags. */
+static void put_misc(const struct tally_record *record, struct buffer *buffer)
+{
+	/* By PERF_RECORD_MISC_CPUMODE_MASK. */
+	static const char *const modes[8] = {"", "K", "U", "H", "G", "g", "", ""};
+	char text[8];
+
+	snprintf(text, sizeof(text), "%s%s", modes[record->misc & PERF_RECORD_MISC_CPUMODE_MASK],
+		 type_misc(record));
+	buffer_field(buffer, text, 6);
+}
+
 /* A task's number as a signed one: -1 is nobody. */
 static void put_id(struct buffer *buffer, uint32_t id, int width)
 {
@@ -150,12 +205,10 @@ static void put_start(const struct script *script, const struct session_item *it
 	if (fields & FIELD_PID)
 		put_id(buffer, item->pid, 5);
 	if ((fields & FIELD_PID) && (fields & FIELD_TID)) {
-		size_t before = buffer->size, length;
+		char text[16];
 
-		buffer_char(buffer, '/');
-		put_id(buffer, item->tid, 0);
-		length = buffer->size - before - 1;
-		buffer_repeat(buffer, ' ', length < 5 ? 5 - length : 0);
+		snprintf(text, sizeof(text), "/%d", (int)item->tid);
+		buffer_field(buffer, text, 6);
 	} else if (fields & FIELD_TID) {
 		put_id(buffer, item->tid, 5);
 	}
@@ -166,15 +219,41 @@ static void put_start(const struct script *script, const struct session_item *it
 		buffer_decimal(buffer, item->record->id.cpu, 3, '0');
 		buffer_text(buffer, "] ");
 	}
+	if (fields & FIELD_MISC)
+		put_misc(item->record, buffer);
+	if (fields & FIELD_TOD)
+		put_time_of_day(script, item->time, buffer);
 	if (fields & FIELD_TIME)
 		put_time(script, item->time, buffer);
+}
+
+/* The data address, with the file that it lies in where the event is about such a place. */
+static void put_address(struct script *script, const struct session_item *item,
+			const struct script_event *event, struct buffer *buffer)
+{
+	const uint64_t address = item->record->sample.addr;
+	struct places *places = script->session->places;
+	const struct place *place;
+
+	buffer_hex(buffer, address, 16, ' ');
+	if (!event->is_fault || !(event->fields & (FIELD_SYM | FIELD_DSO)))
+		return;
+	place = places_at(places, places_find(places, item->pid, item->space, item->time,
+					      item->record->misc & PERF_RECORD_MISC_CPUMODE_MASK,
+					      address, false));
+	if (event->fields & FIELD_SYM) {
+		buffer_char(buffer, ' ');
+		put_symbol(place, place->at.symbol ? place->at.symbol->name : UNKNOWN,
+			   event->fields, buffer);
+	}
+	if (event->fields & FIELD_DSO)
+		put_dso(place, buffer);
 }
 
 void script_text_sample(struct script *script, const struct session_item *item,
 			struct buffer *buffer)
 {
 	const struct script_event *event = &script->events[item->event];
-	const struct tally_sample *sample = &item->record->sample;
 	unsigned int fields = event->fields;
 
 	put_start(script, item, fields, event->has_chain, buffer);
@@ -189,11 +268,8 @@ void script_text_sample(struct script *script, const struct session_item *item,
 	if ((fields & FIELD_TRACE) && script->tracepoints)
 		tracepoints_text(script->tracepoints, item, buffer);
 	if (fields & FIELD_ADDR)
-		buffer_hex(buffer, sample->addr, 16, ' ');
-	if (fields & FIELD_WEIGHT)
-		buffer_decimal(buffer, sample->weight, 16, ' ');
-	if (fields & FIELD_PHYS_ADDR)
-		buffer_hex(buffer, sample->phys_addr, 16, ' ');
+		put_address(script, item, event, buffer);
+	script_text_before_stack(script, item, fields, buffer);
 	if (fields & (FIELD_IP | FIELD_SYM | FIELD_DSO | FIELD_SRCLINE)) {
 		size_t nr = script_stack(script, item);
 
@@ -229,6 +305,7 @@ void script_text_sample(struct script *script, const struct session_item *item,
 			}
 		}
 	}
+	script_text_after_stack(script, item, fields, buffer);
 	buffer_char(buffer, '\n');
 }
 

@@ -85,6 +85,7 @@ static int take_in(struct session *session, struct tally_error *err)
 		count(session, record, time, &lost_records);
 		if (record->type == PERF_RECORD_SAMPLE)
 			continue;
+		cgroups_feed(session->cgroups, record);
 		spaces_feed(session->state->spaces, record, time);
 		result = tally_machine_feed(session->machine, record, time);
 		if (result < 0)
@@ -139,6 +140,7 @@ int session_open(struct session *session, const struct session_options *options,
 	*session = (struct session){.options = options, .filter = options->filter};
 	session->state = tool_alloc(1, sizeof(*session->state));
 	session->state->spaces = spaces_new();
+	session->cgroups = cgroups_new();
 	result = open_reader(session, err);
 	if (result < 0)
 		goto fail;
@@ -173,6 +175,7 @@ fail:
 void session_close(struct session *session)
 {
 	places_free(session->places);
+	cgroups_free(session->cgroups);
 	if (session->symbols)
 		tally_symbols_free(session->symbols);
 	if (session->reader)

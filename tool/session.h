@@ -16,6 +16,7 @@
 #include <tally/perfdata.h>
 #include <tally/symbol.h>
 
+#include "tool/cgroups.h"
 #include "tool/command.h"
 #include "tool/filter.h"
 #include "tool/places.h"
@@ -45,6 +46,7 @@ struct session {
 	struct tally_symbols *symbols;
 	struct tally_machine *machine;
 	struct places *places;
+	struct cgroups *cgroups;
 	struct session_totals totals;
 	/* What was wrong with the file, when code is not 0: it is read up to there. */
 	struct tally_error damage;

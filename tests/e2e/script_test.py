@@ -5,6 +5,8 @@ import collections
 import re
 import struct
 
+import compose
+from compose import words
 from recordings import *
 
 STACK_LINE = re.compile(r'^\t *([0-9a-f]+) (.*?)(\+0x[0-9a-f]+)? \((.*)\)$')
@@ -157,6 +159,155 @@ def case_json_of_other_records():
               for line in lines))
     times = [line['time_ns'] for line in lines if line['time_ns']]
     equal(times, sorted(times), 'order of time')
+
+
+# ---- what only hardware records: composed ----
+
+BASE, PID = 0x555500000000, 4711
+HEAD = compose.IP | compose.TID | compose.TIME
+# A load that hit the L1 cache, its snoop and TLB known, not locked.
+LOAD = 1 << 1 | (1 << 1 | 1 << 3) << 5 | 1 << 20 | (1 << 1 | 1 << 3 | 1 << 4) << 26
+
+
+def function(name):
+    """Where a function of the program under test is in its file."""
+    done = run('nm', CALLS)
+    if done.returncode:
+        skip('no nm to look functions up with')
+    return next(int(line.split()[0], 16) for line in done.stdout.split('\n')
+                if line.split()[2:] == [name])
+
+
+def composed(name, sample_type, samples, kind=compose.TYPE_RAW, config=0x1cd, extra=(), **more):
+    """A recording of one process that has the program mapped; @samples are what follows the head."""
+    kinds = HEAD | sample_type
+    records = [compose.comm(kinds, PID, 'calls'),
+               compose.mmap2(kinds, PID, BASE, 0x10000, CALLS), *extra]
+    for i, fields in enumerate(samples):
+        head = words(BASE + function('work') + 4) + struct.pack('<II', PID, PID)
+        records.append(compose.sample([head, words(1000000000 + 1000 * i), *fields]))
+    return compose.write(os.path.join(FOLDER, name + '.data'),
+                         [compose.attr(kind, config, kinds, **more)], records)
+
+
+def json_lines(path, *options):
+    return [json.loads(line) for line in
+            tally('script', '-i', path, '-j', *options).stdout.split('\n') if line]
+
+
+def same_composed(path, *fields):
+    """As perf shows it; without its event's name and its padding, of which we have less."""
+    for options in fields:
+        ours = tally('script', '-i', path, '-F', options)
+        theirs = perf('script', '-i', path, '-F', options)
+        equal(ours.returncode, 0, ours.stderr)
+        equal([line.rstrip() for line in ours.stdout.split('\n')],
+              [line.rstrip() for line in theirs.stdout.split('\n')], options)
+        check(ours.stdout.strip(), options)
+
+
+def case_memory_accesses():
+    kinds = (compose.ADDR | compose.WEIGHT_STRUCT | compose.DATA_SRC | compose.TRANSACTION |
+             compose.PHYS_ADDR | compose.DATA_PAGE_SIZE | compose.CODE_PAGE_SIZE)
+    store = 1 << 2 | 1 << 19 | 2 << 24 | 1 << 26 | 4 << 40
+    remote = 1 << 1 | 1 << 37 | 3 << 33 | 1 << 43 | 2 << 5 | 1 << 38 | 1 << 24
+    path = composed('memory', kinds, [
+        (words(0x7ffc1234), words(7 | 9 << 32 | 11 << 48), words(LOAD), words(0x11),
+         words(0x3b1234), words(4096), words(2 << 20)),
+        (words(0x10), words(123456), words(store), words(0), words(0), words(64 << 10), words(0)),
+        (words(0x18), words(1), words(remote), words(0), words(0), words(0), words(8192))])
+    same_composed(path, 'addr,data_src,weight,ins_lat', 'tid,phys_addr', 'tid,data_page_size',
+                  'tid,code_page_size', 'tid,ip,sym,symoff,dso,phys_addr,data_page_size')
+    first = json_lines(path)[0]
+    equal(first['addr'], '0x7ffc1234')
+    equal([first[name] for name in ('weight', 'ins_lat', 'retire_lat')], [7, 9, 11])
+    equal(first['data_src'], {'value': hex(LOAD), 'op': 'LOAD', 'level': 'L1 hit', 'snoop': 'None',
+                              'tlb': 'L1 or L2 hit', 'locked': 'No', 'blocked': 'N/A'})
+    equal([first[name] for name in ('transaction', 'phys_addr', 'data_page_size', 'code_page_size')],
+          ['0x11', '0x3b1234', 4096, 2 << 20])
+    equal(first['stack'][0]['sym'], 'work')
+    # What such events are recorded for is shown unasked.
+    contains(tally('script', '-i', path).stdout, '|OP LOAD|LVL L1 hit|SNP None|')
+
+
+def case_whole_weights():
+    path = composed('weight', compose.WEIGHT, [(words(1 << 33),), (words(5),)])
+    same_composed(path, 'tid,weight')
+    equal([line['weight'] for line in json_lines(path)], [1 << 33, 5])
+
+
+def case_registers():
+    mask = 0x1ff | 3 << 32
+    values = [0x1000 + i for i in range(11)]
+    path = composed('registers', compose.REGS_USER | compose.REGS_INTR,
+                    [(words(2, *values), words(2, *values[::-1])), (words(0), words(2, *values))],
+                    regs_user=mask, regs_intr=mask)
+    same_composed(path, 'tid,iregs', 'tid,uregs', 'ip,iregs,uregs')
+    first, second = json_lines(path)
+    equal(first['uregs']['AX'], '0x1000')
+    equal(first['iregs']['IP'], '0x1002')
+    equal([first['uregs'][name] for name in ('XMM0', 'XMM0_high')], ['0x1009', '0x100a'])
+    check('uregs' not in second, 'there are none')
+
+
+def case_branch_stacks():
+    work, main_ = BASE + function('work'), BASE + function('main')
+    kernel = 0xffff900000000000
+    flags = [1 | 17 << 4, 2 | 4 << 20, 1 << 2 | 1 << 3, 2 | 15 << 20 | 1 << 26 | 3 << 24]
+    ends = [(main_ + 8, work), (work + 4, kernel), (0x10, 0x20), (work, main_)]
+    path = composed('branches', compose.BRANCH_STACK,
+                    [(words(4), *(compose.branch(*e, f) for e, f in zip(ends, flags))),
+                     (words(0),)], branches=8)
+    same_composed(path, 'tid,brstack', 'tid,brstacksym', 'ip,sym,brstack', 'dso,sym,ip,brstacksym')
+    ours = tally('script', '-i', path, '-F', 'brstacksym').stdout.split('\n')[0].split()
+    equal(ours[0], 'main+0x8/work+0x0/M/-/-/17/')
+    branches = json_lines(path)[0]['branches']
+    equal([(int(b['from']['ip'], 16), int(b['to']['ip'], 16)) for b in branches], ends)
+    equal(branches[0]['from']['sym'], 'main')
+    equal(branches[0]['predicted'], False)
+    equal(branches[0]['cycles'], 17)
+    equal(branches[1]['type'], 'CALL')
+    check('predicted' not in branches[2] and branches[2]['in_tx'] and branches[2]['abort'])
+    equal((branches[3]['type'], branches[3]['speculation']), ('FAULT_DATA', 'correct path'))
+    equal(json_lines(path)[1]['branches'], [])
+
+
+def case_cgroups():
+    kinds = HEAD | compose.CGROUP
+    path = composed('cgroups', compose.CGROUP, [(words(77),), (words(78),)],
+                    extra=[compose.cgroup(kinds, 77, '/user.slice')])
+    lines = tally('script', '-i', path, '-F', 'comm,cgroup').stdout.strip().split('\n')
+    equal([line.split()[-1] for line in lines], ['/user.slice', '[unknown]'])
+    equal([(line['cgroup_id'], line['cgroup']) for line in json_lines(path)],
+          [(77, '/user.slice'), (78, '[unknown]')])
+
+
+def case_raw_bytes():
+    samples = [(compose.raw(b'hello, world\0'),), (compose.raw(bytes(range(20))),)]
+    path = composed('bpf', compose.RAW, samples, kind=compose.TYPE_SOFTWARE,
+                    config=compose.BPF_OUTPUT)
+    ours = tally('script', '-i', path, '-F', 'tid,bpf-output').stdout.split('\n')
+    equal(ours[0].strip(), str(PID))
+    # perf makes a name of its own for the event, which we have no use for.
+    theirs = perf('script', '-i', path).stdout.split('\n')
+    equal([line for line in ours if line.startswith('      ')],
+          [line for line in theirs if re.match(r' +(BPF|[0-9a-f]{4}:)', line)])
+    check(any('"hello, world"' in line for line in ours), ours)
+    equal(json_lines(path)[0]['raw'][:26], b'hello, world\0'.hex())
+
+
+def case_addresses_of_faults():
+    path = composed('faults', compose.ADDR, [(words(BASE + function('work') + 1),), (words(8),)],
+                    kind=compose.TYPE_SOFTWARE, config=compose.PAGE_FAULTS)
+    same_composed(path, 'tid,addr', 'tid,addr,ip,sym,symoff,dso')
+
+
+def case_fields_that_were_not_recorded_are_named():
+    for field, part in (('brstack', '-b'), ('data_src', '-d'), ('iregs', '-I'), ('cgroup', '--all-cgroups'),
+                        ('tod', '-k'), ('bpf-output', 'bpf-output')):
+        done = tally('script', '-i', plain(), '-F', 'comm,' + field)
+        equal(done.returncode, 0)
+        contains(done.stderr, part)
 
 
 def fold(text):
