@@ -422,7 +422,7 @@ static int finish(struct recording *r)
 	record_drain(r, true);
 	record_count_lost(r);
 	bytes = tally_perfdata_writer_bytes(r->writer);
-	if (tally_perfdata_finish(r->writer, &err) < 0 && !r->write_failed)
+	if (record_finish_file(r, r->writer, &err) < 0 && !r->write_failed)
 		record_write_failed(r, &err);
 	r->writer = NULL;
 	summarize(r, r->options.output, file_size(r->options.output, bytes));

@@ -66,6 +66,7 @@ struct recording {
 
 	struct tally_perfdata_writer *writer;
 	bool write_failed;
+	size_t time_at; /* bytes from the start of a sample's body to its time */
 	struct tally_sampler_stats stats;
 	uint64_t last_time; /* of the records that were decoded */
 
@@ -111,8 +112,10 @@ void record_write_failed(struct recording *r, const struct tally_error *err);
 /* The samples that the kernel lost and has not told of in a record: tells, and counts them. */
 void record_count_lost(struct recording *r);
 /* The well-formed part of a peeked ring as pieces to write, counted; returns how many. */
-int record_pieces(struct tally_span span[2], struct tally_sampler_stats *stats,
-		  struct iovec pieces[2]);
+int record_pieces(struct recording *r, struct tally_span span[2], struct iovec pieces[2]);
+/* Writes down when the samples were taken that were counted, and finishes. */
+int record_finish_file(const struct recording *r, struct tally_perfdata_writer *writer,
+		       struct tally_error *err);
 
 /* ---- record_off_cpu.c ---- */
 

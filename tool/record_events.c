@@ -389,6 +389,22 @@ int record_prepare_events(struct recording *r, struct tally_error *err)
 	return 0;
 }
 
+/* All events have the fields before the time alike: what the first one says goes for all. */
+static void find_time(struct recording *r)
+{
+	struct tally_record_format format;
+	size_t from_end;
+
+	for (size_t i = 0; i < tally_events_count(r->events); i++) {
+		if (i == r->tracking && tally_events_count(r->events) > 1)
+			continue;
+		tally_record_format_init(&format, tally_events_at(r->events, i)->attr);
+		if (!tally_record_time_position(&format, &r->time_at, &from_end))
+			r->time_at = SIZE_MAX;
+		return;
+	}
+}
+
 int record_adopt_attrs(struct recording *r, struct tally_error *err)
 {
 	bool user_only = false;
@@ -414,6 +430,7 @@ int record_adopt_attrs(struct recording *r, struct tally_error *err)
 		user_only |= fell_back;
 		memcpy(attr, opened, attr->size);
 	}
+	find_time(r);
 	if (user_only)
 		record_note(
 			r,

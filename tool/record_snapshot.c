@@ -71,7 +71,7 @@ static void collect(struct recording *r, struct tally_sampler *sampler)
 		if (tally_sampler_ring_is_backward(sampler, i))
 			continue;
 		bytes = tally_ring_peek(ring, span);
-		nr = record_pieces(span, &r->stats, pieces);
+		nr = record_pieces(r, span, pieces);
 		for (int p = 0; p < nr; p++) {
 			if (r->snapshots->size + pieces[p].iov_len > KEEP_BYTES ||
 			    !keep(r->snapshots, pieces[p].iov_base, pieces[p].iov_len)) {
@@ -105,7 +105,7 @@ static bool copy_rings(struct recording *r, struct snapshots *copy)
 		if (!tally_sampler_ring_is_backward(r->sampler, i))
 			continue;
 		bytes = tally_ring_peek(ring, span);
-		nr = record_pieces(span, &r->stats, pieces);
+		nr = record_pieces(r, span, pieces);
 		for (int p = 0; p < nr; p++)
 			whole &= keep(copy, pieces[p].iov_base, pieces[p].iov_len);
 		tally_ring_consume(ring, bytes);
@@ -127,7 +127,7 @@ static int write_snapshot(struct recording *r, const char *path, const struct sn
 		return ret;
 	/* The first failure is the one that finishing repeats. */
 	tally_perfdata_write(writer, pieces, 2, NULL);
-	return tally_perfdata_finish(writer, err);
+	return record_finish_file(r, writer, err);
 }
 
 int record_snapshot(struct recording *r, const char *path, struct tally_error *err)
@@ -138,7 +138,7 @@ int record_snapshot(struct recording *r, const char *path, struct tally_error *e
 
 	/* What comes while the output is paused is lost: it lasts for a copy in memory only. */
 	tally_sampler_pause(r->sampler, true);
-	r->stats.samples = 0;
+	r->stats.samples = r->stats.first_time = r->stats.last_time = 0;
 	whole = copy_rings(r, &copy);
 	tally_sampler_pause(r->sampler, false);
 	/* Every mapping that a sample needs was written before the sample. */

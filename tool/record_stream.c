@@ -123,6 +123,14 @@ int record_open_file(struct recording *r, const char *path, struct tally_perfdat
 	return 0;
 }
 
+int record_finish_file(const struct recording *r, struct tally_perfdata_writer *writer,
+		       struct tally_error *err)
+{
+	if (r->stats.last_time)
+		tally_perfdata_writer_times(writer, r->stats.first_time, r->stats.last_time);
+	return tally_perfdata_finish(writer, err);
+}
+
 /* ---- writing ---- */
 
 static void write_pieces(struct recording *r, const struct iovec *pieces, int nr)
@@ -150,11 +158,9 @@ void record_write_failed(struct recording *r, const struct tally_error *err)
 
 /* ---- draining ---- */
 
-/* The well-formed part of a peeked ring as pieces to write; returns how many. */
-int record_pieces(struct tally_span span[2], struct tally_sampler_stats *stats,
-		  struct iovec pieces[2])
+int record_pieces(struct recording *r, struct tally_span span[2], struct iovec pieces[2])
 {
-	size_t whole = tally_ring_scan(span, stats);
+	size_t whole = tally_ring_scan(span, r->time_at, &r->stats);
 	int nr = 0;
 
 	for (int i = 0; i < 2 && whole; i++) {
@@ -184,7 +190,7 @@ static bool drain_bytes(struct recording *r, struct tally_sampler *sampler)
 
 			taken[i - first] = tally_ring_peek(tally_sampler_ring(sampler, i), span);
 			if (taken[i - first])
-				nr += record_pieces(span, &r->stats, pieces + nr);
+				nr += record_pieces(r, span, pieces + nr);
 		}
 		if (!nr)
 			continue;
@@ -211,6 +217,22 @@ static void batch_flush(struct recording *r, struct batch *batch)
 	batch->size = 0;
 }
 
+static void count_sample(struct recording *r, const struct perf_event_header *sample)
+{
+	struct tally_sampler_stats *stats = &r->stats;
+	uint64_t time;
+
+	stats->samples++;
+	if (r->time_at >= sample->size ||
+	    sample->size - sizeof(*sample) < r->time_at + sizeof(time))
+		return;
+	memcpy(&time, (const char *)(sample + 1) + r->time_at, sizeof(time));
+	if (!stats->first_time || time < stats->first_time)
+		stats->first_time = time;
+	if (time > stats->last_time)
+		stats->last_time = time;
+}
+
 static void batch_add(struct recording *r, struct batch *batch,
 		      const struct perf_event_header *record)
 {
@@ -219,7 +241,8 @@ static void batch_add(struct recording *r, struct batch *batch,
 	memcpy(batch->data + batch->size, record, record->size);
 	batch->size += record->size;
 	batch->any = true;
-	r->stats.samples += record->type == PERF_RECORD_SAMPLE;
+	if (record->type == PERF_RECORD_SAMPLE)
+		count_sample(r, record);
 }
 
 /* Records that --off-cpu takes in and answers with samples; tasks' beginnings and ends are both. */

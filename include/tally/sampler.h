@@ -91,6 +91,7 @@ struct tally_sampler_options {
 /* What passed through the rings. */
 struct tally_sampler_stats {
 	uint64_t records, samples, bytes;
+	uint64_t first_time, last_time; /* of samples; 0: none had a time that was looked at */
 	uint64_t lost;	       /* samples that the kernel says it lost (LOST, LOST_SAMPLES) */
 	uint64_t throttled;    /* THROTTLE records seen */
 	uint64_t corrupt;      /* bytes dropped */
@@ -99,10 +100,12 @@ struct tally_sampler_stats {
 
 /*
  * Adds to @stats what the records of a peeked ring are, from their headers alone, for callers that
- * move bytes. Returns the size of the whole, well-formed records at the start of the pieces: what
+ * move bytes. @time_at: bytes from the start of a sample's body to its time, where
+ * tally_record_time_position() says, or SIZE_MAX to leave the times out. Returns the size of the whole, well-formed records at the start of the pieces: what
  * follows them can never be read and is counted as corrupt.
  */
-size_t tally_ring_scan(const struct tally_span piece[2], struct tally_sampler_stats *stats);
+size_t tally_ring_scan(const struct tally_span piece[2], size_t time_at,
+		       struct tally_sampler_stats *stats);
 
 struct tally_sampler;
 

@@ -234,7 +234,7 @@ static void count(struct tly_merge *merge, const struct tly_source *source)
 	stats->bytes += record->size;
 	switch (record->type) {
 	case PERF_RECORD_SAMPLE:
-		stats->samples++;
+		tly_stats_sample(stats, record->id.time);
 		break;
 	case PERF_RECORD_LOST:
 		stats->lost += record->lost.lost;

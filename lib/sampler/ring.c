@@ -312,17 +312,19 @@ static void copy_out(const struct tally_span piece[2], size_t offset, void *to, 
 		       size - first);
 }
 
-static uint64_t body_u64(const struct tally_span piece[2], size_t record, size_t size, size_t index)
+/* The word @at bytes into the body of a record; 0 when that is too short. */
+static uint64_t body_u64(const struct tally_span piece[2], size_t record, size_t size, size_t at)
 {
-	size_t offset = sizeof(struct perf_event_header) + index * 8;
+	size_t offset = sizeof(struct perf_event_header) + at;
 	uint64_t value = 0;
 
-	if (offset + 8 <= size)
+	if (at < size && offset + 8 <= size)
 		copy_out(piece, record + offset, &value, sizeof(value));
 	return value;
 }
 
-size_t tally_ring_scan(const struct tally_span piece[2], struct tally_sampler_stats *stats)
+size_t tally_ring_scan(const struct tally_span piece[2], size_t time_at,
+		       struct tally_sampler_stats *stats)
 {
 	size_t total = piece[0].size + piece[1].size;
 	size_t offset = 0;
@@ -336,10 +338,10 @@ size_t tally_ring_scan(const struct tally_span piece[2], struct tally_sampler_st
 		stats->records++;
 		switch (header.type) {
 		case PERF_RECORD_SAMPLE:
-			stats->samples++;
+			tly_stats_sample(stats, body_u64(piece, offset, header.size, time_at));
 			break;
 		case PERF_RECORD_LOST:
-			stats->lost += body_u64(piece, offset, header.size, 1);
+			stats->lost += body_u64(piece, offset, header.size, 8);
 			break;
 		case PERF_RECORD_LOST_SAMPLES:
 			stats->lost += body_u64(piece, offset, header.size, 0);

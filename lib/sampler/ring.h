@@ -65,6 +65,16 @@ int tly_ring_fetch(struct tally_ring *ring, uint64_t limit, struct tally_span *r
 int tly_ring_decode(struct tally_ring *ring, const struct tally_record_format *format,
 		    struct tally_span raw, struct tally_record *record, struct tally_error *err);
 
+/* Counts a sample. @time is 0 when it is not known. */
+static inline void tly_stats_sample(struct tally_sampler_stats *stats, uint64_t time)
+{
+	stats->samples++;
+	if (time && (!stats->first_time || time < stats->first_time))
+		stats->first_time = time;
+	if (time > stats->last_time)
+		stats->last_time = time;
+}
+
 /* Up to where records are complete now, and where the next one to be fetched starts. */
 uint64_t tly_ring_head(const struct tally_ring *ring);
 uint64_t tly_ring_position(const struct tally_ring *ring);

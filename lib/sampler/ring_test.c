@@ -106,14 +106,22 @@ static void test_peek_and_consume(void **state)
 	fake_ring_start_at(&fake, RING - 40);
 	assert_int_equal(tally_ring_peek(&fake.ring, piece), 0);
 	for (int i = 0; i < 3; i++)
-		fake_ring_sample(&fake, 1, i);
+		fake_ring_sample(&fake, 1, 5 + i);
 	assert_int_equal(tally_ring_peek(&fake.ring, piece), 3 * sizeof(struct fake_sample));
 	assert_int_equal(piece[0].size, 40);
 	assert_ptr_equal(piece[0].data, fake.data + RING - 40);
 	assert_int_equal(piece[1].size, 3 * sizeof(struct fake_sample) - 40);
 	assert_ptr_equal(piece[1].data, fake.data);
-	assert_int_equal(tally_ring_scan(piece, &stats), 3 * sizeof(struct fake_sample));
+	assert_int_equal(tally_ring_scan(piece, SIZE_MAX, &stats), 3 * sizeof(struct fake_sample));
 	assert_int_equal(stats.samples, 3);
+	assert_int_equal(stats.last_time, 0);
+	assert_int_equal(tally_ring_scan(piece, 16, &stats), 3 * sizeof(struct fake_sample));
+	assert_int_equal(stats.first_time, 5);
+	assert_int_equal(stats.last_time, 7);
+	/* No sample is that long. */
+	assert_int_equal(tally_ring_scan(piece, 24, &stats), 3 * sizeof(struct fake_sample));
+	assert_int_equal(stats.samples, 9);
+	assert_int_equal(stats.last_time, 7);
 	assert_int_equal(stats.corrupt, 0);
 	tally_ring_consume(&fake.ring, 3 * sizeof(struct fake_sample));
 	assert_int_equal(fake.page.data_tail, fake.page.data_head);
@@ -147,7 +155,7 @@ static void test_scan_accounts(void **state)
 	fake_ring_write(&fake, &empty_lost, sizeof(empty_lost));
 	size_t bytes = tally_ring_peek(&fake.ring, piece);
 
-	assert_int_equal(tally_ring_scan(piece, &stats), bytes);
+	assert_int_equal(tally_ring_scan(piece, SIZE_MAX, &stats), bytes);
 	assert_int_equal(stats.records, 4);
 	assert_int_equal(stats.samples, 0);
 	assert_int_equal(stats.lost, 8);
@@ -159,7 +167,7 @@ static void test_scan_accounts(void **state)
 	fake_ring_write(&fake, &liar, sizeof(liar));
 	tally_ring_peek(&fake.ring, piece);
 	memset(&stats, 0, sizeof(stats));
-	assert_int_equal(tally_ring_scan(piece, &stats), bytes);
+	assert_int_equal(tally_ring_scan(piece, SIZE_MAX, &stats), bytes);
 	assert_int_equal(stats.corrupt, sizeof(liar));
 	assert_int_equal(stats.samples, 0);
 	fake_ring_release(&fake);
@@ -271,7 +279,7 @@ static void test_noise(void **state)
 
 		assert_true(bytes <= 512);
 		assert_int_equal(bytes, piece[0].size + piece[1].size);
-		assert_true(tally_ring_scan(piece, &stats) <= bytes);
+		assert_true(tally_ring_scan(piece, SIZE_MAX, &stats) <= bytes);
 		for (int calls = 0; calls < 200; calls++)
 			if (!tally_ring_next(&fake.ring, &format, &record, &err))
 				break;
@@ -324,7 +332,7 @@ static void test_backward_overwritten(void **state)
 	for (uint64_t time = 1; time <= 3 * fit; time++)
 		fake_ring_sample(&fake, 1, time);
 	assert_int_equal(tally_ring_peek(&fake.ring, piece), fit * sizeof(struct fake_sample));
-	assert_int_equal(tally_ring_scan(piece, &stats), fit * sizeof(struct fake_sample));
+	assert_int_equal(tally_ring_scan(piece, SIZE_MAX, &stats), fit * sizeof(struct fake_sample));
 	assert_int_equal(stats.samples, fit);
 	check_backward(&fake, 2 * fit + 1, 3 * fit);
 	assert_int_equal(tally_ring_dropped(&fake.ring), 0);

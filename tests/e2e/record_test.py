@@ -322,6 +322,19 @@ def case_switches():
         contains(perf('script', '--show-switch-events'), 'PERF_RECORD_SWITCH')
 
 
+def case_times_of_samples_are_in_the_header():
+    need_perf()
+    for options in (), ('-e', 'page-faults', '-g'), ('-z',), ('--overwrite',), ('-C', '0,1'):
+        with folder():
+            record(*options, '--', TARGET, 'spin', '100')
+            header = perf('report', '--header-only', '-i', 'perf.data')
+            times = [int(s.time) for s in dump()[0]]
+            for word, time in ('first', min(times)), ('last', max(times)):
+                found = re.search(r'time of %s sample : (\d+)\.(\d+)' % word, header)
+                check(found, header)
+                equal(int(found[1]) * 10 ** 6 + int(found[2]), time // 1000, word)
+
+
 def case_off_cpu():
     need_root()
     with folder():
