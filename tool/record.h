@@ -29,6 +29,9 @@ struct record_options {
 	bool frequency_max;	    /* -F max */
 	enum tally_callgraph callgraph;
 	uint32_t stack_size;
+	uint64_t sample_type; /* PERF_SAMPLE_ that were asked for beside what is always sampled */
+	uint64_t branch_sample_type;
+	bool all_cgroups, namespaces;
 	bool no_user_callchain, no_kernel_callchain;
 	bool switch_events, off_cpu, no_inherit, overwrite, quiet, verbose;
 	size_t pages;

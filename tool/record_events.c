@@ -21,13 +21,13 @@
 #define DEFAULT_FREQUENCY  4000
 #define DEFAULT_STACK_SIZE 8192
 
-/* What the DWARF unwinder starts from: all registers but the segments that the kernel refuses. */
+/* All registers but the segments that the kernel refuses; also what the unwinder starts from. */
 #if defined(__x86_64__)
-#define USER_REGS UINT64_C(0xff0fff)
+#define ALL_REGS UINT64_C(0xff0fff)
 #elif defined(__aarch64__)
-#define USER_REGS UINT64_C(0x1ffffffff)
+#define ALL_REGS UINT64_C(0x1ffffffff)
 #else
-#define USER_REGS UINT64_C(0)
+#define ALL_REGS UINT64_C(0)
 #endif
 
 static uint64_t max_sample_rate(void)
@@ -197,14 +197,14 @@ static int set_callgraph(const struct record_options *o, const struct tally_even
 	case TALLY_CALLGRAPH_FP:
 		break;
 	case TALLY_CALLGRAPH_DWARF:
-		if (!USER_REGS) {
+		if (!ALL_REGS) {
 			*err = (struct tally_error){.code = -ENOTSUP};
 			snprintf(err->what, sizeof(err->what),
 				 "DWARF call graphs are not supported on this architecture");
 			return err->code;
 		}
 		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-		attr->sample_regs_user = USER_REGS;
+		attr->sample_regs_user = ALL_REGS;
 		attr->sample_stack_user = stack_size;
 		attr->exclude_callchain_user = 1;
 		break;
@@ -251,8 +251,8 @@ static bool wants_cpu(const struct recording *r)
 	for (size_t i = 0; i < tally_events_count(r->events); i++)
 		if (tally_events_at(r->events, i)->attr->type == PERF_TYPE_TRACEPOINT)
 			return true;
-	return r->options.switch_events || r->options.off_cpu || r->target.all || r->target.cpus ||
-	       r->target.cgroup;
+	return (r->options.sample_type & PERF_SAMPLE_CPU) || r->options.switch_events ||
+	       r->options.off_cpu || r->target.all || r->target.cpus || r->target.cgroup;
 }
 
 /* What every record of the file has, and what the tracking event records. */
@@ -274,9 +274,45 @@ static void configure_all(const struct recording *r, struct perf_event_attr *att
 		return;
 	fit_tracking(attr);
 	attr->context_switch = o->switch_events;
-	/* Unwinders need the mapping that call frame information lies in, which is not executable.
+	/*
+	 * Unwinders need the mapping that call frame information lies in, which is not executable;
+	 * addresses of data lie in such.
 	 */
-	attr->mmap_data = copies_stacks(r);
+	attr->mmap_data = copies_stacks(r) || (o->sample_type & PERF_SAMPLE_ADDR);
+	attr->cgroup = o->all_cgroups;
+	attr->namespaces = o->namespaces;
+}
+
+/* Latencies came as one number before they came as three. */
+static bool has_weight_struct(void)
+{
+	const struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_WEIGHT_STRUCT,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	int code;
+
+	return opens(&attr, &code) || code != -EINVAL;
+}
+
+static void set_details(const struct record_options *o, struct perf_event_attr *attr)
+{
+	/* The processor is in every record or in none: configure_all() sees to it. */
+	uint64_t type = o->sample_type & ~(uint64_t)PERF_SAMPLE_CPU;
+
+	if ((type & PERF_SAMPLE_WEIGHT_STRUCT) && !has_weight_struct())
+		type ^= PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_WEIGHT;
+	attr->sample_type |= type;
+	if (type & PERF_SAMPLE_REGS_INTR)
+		attr->sample_regs_intr = ALL_REGS;
+	if (type & PERF_SAMPLE_REGS_USER)
+		attr->sample_regs_user = ALL_REGS;
+	attr->branch_sample_type |= o->branch_sample_type;
 }
 
 static int configure_sampling(struct recording *r, size_t index, struct tally_error *err)
@@ -287,6 +323,7 @@ static int configure_sampling(struct recording *r, size_t index, struct tally_er
 	int ret;
 
 	attr->sample_type |= PERF_SAMPLE_IP;
+	set_details(o, attr);
 	attr->write_backward = o->overwrite;
 	if (index == r->off_cpu_event) {
 		attr->context_switch = 1;

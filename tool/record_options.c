@@ -21,6 +21,14 @@ enum {
 	KEY_USER_CALLCHAINS,
 	KEY_KERNEL_CALLCHAINS,
 	KEY_CLOCKID,
+	KEY_PHYS_DATA,
+	KEY_DATA_PAGE_SIZE,
+	KEY_CODE_PAGE_SIZE,
+	KEY_TRANSACTION,
+	KEY_USER_REGS,
+	KEY_SAMPLE_CPU,
+	KEY_ALL_CGROUPS,
+	KEY_NAMESPACES,
 };
 
 const struct tool_option record_option_rows[] = {
@@ -36,6 +44,25 @@ const struct tool_option record_option_rows[] = {
 	 "leave the kernel's side out of call chains"},
 	{KEY_KERNEL_CALLCHAINS, "kernel-callchains", TOOL_NONE, false, NULL,
 	 "leave the user's side out of call chains"},
+	{'d', "data", TOOL_NONE, false, NULL,
+	 "also the address of the data, and where it came from"},
+	{KEY_PHYS_DATA, "phys-data", TOOL_NONE, false, NULL, "also its physical address"},
+	{KEY_DATA_PAGE_SIZE, "data-page-size", TOOL_NONE, false, NULL,
+	 "also the size of the page that the data is in"},
+	{KEY_CODE_PAGE_SIZE, "code-page-size", TOOL_NONE, false, NULL,
+	 "also the size of the page that the code is in"},
+	{'W', "weight", TOOL_NONE, false, NULL, "also what the access cost: latencies"},
+	{KEY_TRANSACTION, "transaction", TOOL_NONE, false, NULL,
+	 "also why a transaction was aborted"},
+	{'b', "branch-any", TOOL_NONE, false, NULL, "also the last branches taken"},
+	{'j', "branch-filter", TOOL_TEXT, false, "KINDS",
+	 "also the last branches of these kinds: any_call,u ..."},
+	{'I', "intr-regs", TOOL_NONE, false, NULL, "also the registers"},
+	{KEY_USER_REGS, "user-regs", TOOL_NONE, false, NULL, "also the registers of user space"},
+	{KEY_SAMPLE_CPU, "sample-cpu", TOOL_NONE, false, NULL, "also the processor"},
+	{KEY_ALL_CGROUPS, "all-cgroups", TOOL_NONE, false, NULL, "also the cgroup"},
+	{KEY_NAMESPACES, "namespaces", TOOL_NONE, false, NULL,
+	 "record which namespaces processes are in"},
 	TOOL_TARGET_OPTIONS,
 	{'G', "cgroup", TOOL_CGROUP, false, "PATH", "measure the tasks of this cgroup"},
 	{KEY_NO_INHERIT, "no-inherit", TOOL_NONE, false, NULL,
@@ -82,6 +109,90 @@ static int parse_call_graph(struct recording *r, const char *argument)
 				  argument);
 	}
 	return 0;
+}
+
+/* The words are those of perf, whose scripts people bring along. */
+static int parse_branches(struct recording *r, const char *argument)
+{
+	static const struct {
+		const char *name;
+		uint64_t bit;
+	} kinds[] = {
+		{"u", PERF_SAMPLE_BRANCH_USER},
+		{"k", PERF_SAMPLE_BRANCH_KERNEL},
+		{"hv", PERF_SAMPLE_BRANCH_HV},
+		{"any", PERF_SAMPLE_BRANCH_ANY},
+		{"any_call", PERF_SAMPLE_BRANCH_ANY_CALL},
+		{"any_ret", PERF_SAMPLE_BRANCH_ANY_RETURN},
+		{"ind_call", PERF_SAMPLE_BRANCH_IND_CALL},
+		{"ind_jmp", PERF_SAMPLE_BRANCH_IND_JUMP},
+		{"call", PERF_SAMPLE_BRANCH_CALL},
+		{"cond", PERF_SAMPLE_BRANCH_COND},
+		{"abort_tx", PERF_SAMPLE_BRANCH_ABORT_TX},
+		{"in_tx", PERF_SAMPLE_BRANCH_IN_TX},
+		{"no_tx", PERF_SAMPLE_BRANCH_NO_TX},
+		{"stack", PERF_SAMPLE_BRANCH_CALL_STACK},
+		{"no_flags", PERF_SAMPLE_BRANCH_NO_FLAGS},
+		{"no_cycles", PERF_SAMPLE_BRANCH_NO_CYCLES},
+		{"save_type", PERF_SAMPLE_BRANCH_TYPE_SAVE},
+		{"priv", PERF_SAMPLE_BRANCH_PRIV_SAVE},
+	};
+	/* Words that say which of the branches, not which branches. */
+	const uint64_t modes = PERF_SAMPLE_BRANCH_PLM_ALL | PERF_SAMPLE_BRANCH_NO_FLAGS |
+			       PERF_SAMPLE_BRANCH_NO_CYCLES | PERF_SAMPLE_BRANCH_TYPE_SAVE |
+			       PERF_SAMPLE_BRANCH_PRIV_SAVE;
+	struct record_options *o = &r->options;
+
+	for (const char *word = argument;; word++) {
+		size_t length = strcspn(word, ","), i = 0;
+
+		while (i < sizeof(kinds) / sizeof(kinds[0]) &&
+		       (strlen(kinds[i].name) != length || strncmp(kinds[i].name, word, length)))
+			i++;
+		if (i == sizeof(kinds) / sizeof(kinds[0]))
+			return tool_usage(
+				r->command,
+				"'%.*s' is no kind of branch: there are any, any_call, "
+				"any_ret, ind_call, ind_jmp, call, cond, abort_tx, in_tx, "
+				"no_tx, stack, with u, k, hv, no_flags, no_cycles, "
+				"save_type, priv",
+				(int)length, word);
+		o->branch_sample_type |= kinds[i].bit;
+		word += length;
+		if (!*word)
+			break;
+	}
+	if (!(o->branch_sample_type & ~modes))
+		o->branch_sample_type |= PERF_SAMPLE_BRANCH_ANY;
+	o->sample_type |= PERF_SAMPLE_BRANCH_STACK;
+	return 0;
+}
+
+/* The PERF_SAMPLE_ bits of an option that asks for nothing else; 0 when it is another. */
+static uint64_t sample_bits(int key)
+{
+	switch (key) {
+	case 'd':
+		return PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC;
+	case KEY_PHYS_DATA:
+		return PERF_SAMPLE_PHYS_ADDR;
+	case KEY_DATA_PAGE_SIZE:
+		return PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE;
+	case KEY_CODE_PAGE_SIZE:
+		return PERF_SAMPLE_CODE_PAGE_SIZE;
+	case 'W':
+		return PERF_SAMPLE_WEIGHT_STRUCT;
+	case KEY_TRANSACTION:
+		return PERF_SAMPLE_TRANSACTION;
+	case 'I':
+		return PERF_SAMPLE_REGS_INTR;
+	case KEY_USER_REGS:
+		return PERF_SAMPLE_REGS_USER;
+	case KEY_SAMPLE_CPU:
+		return PERF_SAMPLE_CPU;
+	default:
+		return 0;
+	}
 }
 
 static int parse_clock(struct recording *r, const char *argument)
@@ -150,7 +261,22 @@ int record_parse_option(struct recording *r, int key, const char *argument)
 	uint64_t number = 0;
 	int ret = 0;
 
+	if (sample_bits(key)) {
+		o->sample_type |= sample_bits(key);
+		return 0;
+	}
 	switch (key) {
+	case 'b':
+		return parse_branches(r, "any");
+	case 'j':
+		return parse_branches(r, argument);
+	case KEY_ALL_CGROUPS:
+		o->all_cgroups = true;
+		o->sample_type |= PERF_SAMPLE_CGROUP;
+		return 0;
+	case KEY_NAMESPACES:
+		o->namespaces = true;
+		return 0;
 	case 'e':
 		ret = tally_events_parse(r->events, argument, 0, &err);
 		return ret < 0 ? tool_error(&err) : 0;

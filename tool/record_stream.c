@@ -96,6 +96,8 @@ void record_synthesize(struct recording *r, struct tool_synth *synth, bool every
 		for (size_t i = 0; i < target->nr_ids; i++)
 			tool_synth_process(synth, target->ids[i]);
 	}
+	if (r->options.all_cgroups)
+		tool_synth_cgroups(synth);
 	if (target->nr_cpus)
 		tool_synth_cpu_map(synth, target->cpus, target->nr_cpus);
 }

@@ -399,6 +399,17 @@ void tool_synth_thread_map(struct tool_synth *synth, const pid_t *tids, size_t n
 	}
 }
 
+void tool_synth_cgroup(struct tool_synth *synth, uint64_t id, const char *path)
+{
+	struct {
+		struct perf_event_header header;
+		uint64_t id;
+	} *record = add_record(synth, PERF_RECORD_CGROUP, 0, sizeof(*record), path, true);
+
+	if (record)
+		record->id = id;
+}
+
 void tool_synth_lost_samples(struct tool_synth *synth, uint64_t lost)
 {
 	struct {

@@ -40,6 +40,9 @@ void tool_synth_free(struct tool_synth *synth);
  */
 bool tool_synth_kernel(struct tool_synth *synth);
 
+/* Every cgroup that the kernel may name in samples. */
+void tool_synth_cgroups(struct tool_synth *synth);
+
 /* The process of @task with its threads and maps; nothing when it has ended meanwhile. */
 void tool_synth_process(struct tool_synth *synth, pid_t task);
 /* Every process. */
@@ -65,6 +68,7 @@ struct tool_mapping {
 	struct tool_build_id build_id;
 };
 
+void tool_synth_cgroup(struct tool_synth *synth, uint64_t id, const char *path);
 void tool_synth_mapping(struct tool_synth *synth, const struct tool_mapping *mapping);
 /* Opens a file below the root to be read; NULL when it cannot be. */
 FILE *tool_synth_open(const struct tool_synth *synth, const char *path);

@@ -284,6 +284,48 @@ static void test_data_maps(void **state)
 	assert_false(next(f, PERF_RECORD_MMAP2).misc & PERF_RECORD_MISC_MMAP_DATA);
 }
 
+static void test_cgroups(void **state)
+{
+	struct fixture *f = *state;
+	struct tally_record record;
+	char names[4][64] = {0};
+	struct stat st;
+	char path[128];
+	int nr = 0;
+
+	/* Neither is mounted. */
+	put_text(f, "/proc/self/mounts", "tmpfs /run tmpfs rw 0 0\nbroken\n");
+	tool_synth_cgroups(&f->synth);
+	assert_int_equal(f->synth.size, 0);
+	put_text(f, "/proc/self/mounts",
+		 "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n"
+		 "cgroup2 /sys/fs/cgroup/unified cgroup2 rw,nsdelegate 0 0\n");
+	put_text(f, "/sys/fs/cgroup/cpu/other/tasks", "");
+	put_text(f, "/sys/fs/cgroup/unified/a/b/cgroup.procs", "");
+	tool_synth_cgroups(&f->synth);
+	for (; f->at < f->synth.size; nr++) {
+		record = next(f, PERF_RECORD_CGROUP);
+		assert_true(nr < 4);
+		snprintf(names[nr], sizeof(names[nr]), "%s", record.cgroup.path);
+		snprintf(path, sizeof(path), "%s/sys/fs/cgroup/unified%s", f->root,
+			 record.cgroup.path);
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(record.cgroup.id, st.st_ino);
+	}
+	assert_int_equal(nr, 3);
+	assert_string_equal(names[0], "/");
+	assert_string_equal(names[1], "/a");
+	assert_string_equal(names[2], "/a/b");
+	/* A hierarchy of perf_event's own comes first. */
+	put_text(f, "/proc/self/mounts",
+		 "cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
+		 "cgroup /sys/fs/cgroup/cpu cgroup rw,perf_event 0 0\n");
+	tool_synth_cgroups(&f->synth);
+	assert_string_equal(next(f, PERF_RECORD_CGROUP).cgroup.path, "/");
+	assert_string_equal(next(f, PERF_RECORD_CGROUP).cgroup.path, "/other");
+	assert_end(f);
+}
+
 static void test_all_processes(void **state)
 {
 	struct fixture *f = *state;
@@ -421,11 +463,17 @@ static void test_what_was_measured(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_kernel_and_modules), CASE(test_kernel_size_of_iomem),
-		CASE(test_hidden_kernel),      CASE(test_process),
-		CASE(test_data_maps),	       CASE(test_all_processes),
-		CASE(test_build_id_of_file),   CASE(test_many_files),
-		CASE(test_damaged_notes),      CASE(test_what_was_measured),
+		CASE(test_kernel_and_modules),
+		CASE(test_kernel_size_of_iomem),
+		CASE(test_hidden_kernel),
+		CASE(test_process),
+		CASE(test_data_maps),
+		CASE(test_all_processes),
+		CASE(test_cgroups),
+		CASE(test_build_id_of_file),
+		CASE(test_many_files),
+		CASE(test_damaged_notes),
+		CASE(test_what_was_measured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -335,6 +335,59 @@ def case_times_of_samples_are_in_the_header():
                 equal(int(found[1]) * 10 ** 6 + int(found[2]), time // 1000, word)
 
 
+def script(*options):
+    done = tally('script', '-j', *options)
+    equal(done.returncode, 0, done.stderr)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def case_what_was_asked_for_is_sampled():
+    rows = [
+        (['-d', '--data-page-size', '-e', 'page-faults'],
+         lambda s: int(s['addr'], 16) and s['data_src']['op'] == 'N/A' and 'data_page_size' in s),
+        (['-I', '--user-regs'], lambda s: s['iregs']['IP'] and s['uregs']['SP']),
+        (['-W', '--code-page-size'], lambda s: {'weight', 'ins_lat', 'code_page_size'} <= set(s)),
+        (['--sample-cpu'], lambda s: s['cpu'] >= 0),
+        (['--transaction'], lambda s: s['transaction'] == '0x0'),
+    ]
+    for options, good in rows:
+        with folder():
+            record(*options, '--', TARGET, 'spin', '50')
+            event = 'page-faults' if 'page-faults' in options else 'cpu-clock'
+            samples = [s for s in script() if s['event'].startswith(event)]
+            check(samples and all(map(good, samples)), '%s: %s' % (options, samples[-1:]))
+            perf('script', '-i', 'perf.data')
+
+
+def case_physical_addresses():
+    need_root()
+    with folder():
+        record('--phys-data', '-d', '-e', 'page-faults', '--', TARGET, 'spin', '50')
+        check(all('phys_addr' in s for s in script() if s['event'].startswith('page-faults')))
+
+
+def case_cgroups_have_names():
+    need_root()
+    with open('/proc/self/mounts') as mounts:
+        kinds = [line.split()[2:4] for line in mounts]
+    if not any(kind == 'cgroup2' or 'perf_event' in options.split(',') for kind, options in kinds):
+        skip('no cgroups that the kernel could name')
+    with folder():
+        record('--all-cgroups', '--', TARGET, 'spin', '50')
+        paths = {s['cgroup'] for s in script()}
+        check(paths and all(path.startswith('/') for path in paths), paths)
+
+
+def case_branches_need_a_processor_that_records_them():
+    with folder():
+        done = tally('record', '-b', '-e', 'cpu-clock:u', '--', 'true')
+        equal(done.returncode, 1)
+        contains(done.stderr, 'BRANCH_STACK')
+    done = tally('record', '-j', 'any,nonsense', '--', 'true')
+    equal(done.returncode, 129)
+    contains(done.stderr, "'nonsense' is no kind of branch")
+
+
 def case_off_cpu():
     need_root()
     with folder():
