@@ -60,6 +60,7 @@ static uint32_t next_dso(const struct nameless *nameless, uint32_t above)
 
 void nameless_tell(const struct nameless *nameless)
 {
+	const char *told = NULL;
 	int lines = 0;
 
 	for (uint32_t i = 0; lines < MOST_LINES && (i = next_dso(nameless, i));) {
@@ -72,6 +73,11 @@ void nameless_tell(const struct nameless *nameless)
 			return;
 		if (!problem)
 			continue;
+		/* Most often it is the same for all. */
+		if (remedy && told && !strcmp(remedy, told))
+			remedy = NULL;
+		else if (remedy)
+			told = remedy;
 		fprintf(stderr,
 			"tally: functions of %s have no names in %.1f%% of the samples: %s%s%s%s\n",
 			tally_dso_name(dso), percent, problem, remedy ? " (" : "",

@@ -26,6 +26,8 @@
  * missing from the file when the recording is killed.
  */
 #define TICK_MS 1000
+/* Who reads a pipe may be looking at what comes out. */
+#define PIPE_TICK_MS 250
 
 static int run_record(const struct tool_command *command, int argc, char **argv);
 
@@ -363,15 +365,16 @@ static void stop_sampling(struct recording *r)
 		tally_counters_disable(r->side.counters);
 }
 
-static int next_timeout(const struct run *run)
+static int next_timeout(const struct recording *r, const struct run *run)
 {
+	int tick = is_pipe(r) ? PIPE_TICK_MS : TICK_MS;
 	uint64_t now = now_ms();
 
 	if (!run->sampling_at)
-		return TICK_MS;
+		return tick;
 	if (run->sampling_at <= now)
 		return 0;
-	return run->sampling_at - now < TICK_MS ? (int)(run->sampling_at - now) : TICK_MS;
+	return run->sampling_at - now < (uint64_t)tick ? (int)(run->sampling_at - now) : tick;
 }
 
 static void run_until_done(struct recording *r, struct run *run)
@@ -386,7 +389,7 @@ static void run_until_done(struct recording *r, struct run *run)
 		/* Ended targets have nothing more to say; the command's end is a signal. */
 		if (run->targets_ended)
 			fds[1].fd = -1;
-		if (poll(fds, 3, next_timeout(run)) < 0 && errno != EINTR)
+		if (poll(fds, 3, next_timeout(r, run)) < 0 && errno != EINTR)
 			break;
 		if (run->sampling_at && run->sampling_at <= now_ms())
 			start_sampling(r, run);

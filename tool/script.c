@@ -8,6 +8,7 @@
 #include "tool/commands.h"
 #include "tool/memory.h"
 #include "tool/output.h"
+#include "tool/spool.h"
 
 enum option {
 	OPT_NS = 256,
@@ -186,9 +187,13 @@ static int run_script(const struct script_options *o)
 	script.nameless.places = session.places;
 	make_events(&script, o);
 	script.tracepoints = tracepoints_new(&session);
-	output_open(&output, true);
-	while ((result = session_next(&session, &item, &err)) > 0 && !output.buffer.error)
+	/* A pager would wait for a page before it shows the first line. */
+	output_open(&output, !session.follows);
+	while ((result = session_next(&session, &item, &err)) > 0 && !output.buffer.error) {
 		print(&script, o, &item, &output.buffer);
+		if (session.follows && !spool_has_more())
+			buffer_flush(&output.buffer);
+	}
 	closed = output_close(&output);
 	status = result < 0 ? tool_error(&err) : session_verdict(&session);
 	if (status == TOOL_OK)
@@ -263,7 +268,7 @@ static int take_option(struct script_options *o, const struct tool_command *comm
 static int run(const struct tool_command *command, int argc, char **argv)
 {
 	struct tool_parse parse = {command, argc, argv};
-	struct script_options o = {.session = {.ordered = true}};
+	struct script_options o = {.session = {.ordered = true, .follow = true}};
 	int key, status = TOOL_USAGE;
 
 	while ((key = tool_next_option(&parse)) > 0)

@@ -71,6 +71,23 @@ static void count(struct session *session, const struct tally_record *record, ui
 	}
 }
 
+static int feed(struct session *session, const struct tally_record *record, uint64_t time)
+{
+	cgroups_feed(session->cgroups, record);
+	if (session->follows)
+		spaces_follow(session->state->spaces, record);
+	else
+		spaces_feed(session->state->spaces, record, time);
+	return tally_machine_feed(session->machine, record, time);
+}
+
+static int out_of_memory(struct tally_error *err)
+{
+	*err = (struct tally_error){.code = -ENOMEM, .offset = TALLY_NO_OFFSET};
+	snprintf(err->what, sizeof(err->what), "out of memory");
+	return -ENOMEM;
+}
+
 /* The first pass. Stops at damage, which is no failure. */
 static int take_in(struct session *session, struct tally_error *err)
 {
@@ -85,17 +102,12 @@ static int take_in(struct session *session, struct tally_error *err)
 		count(session, record, time, &lost_records);
 		if (record->type == PERF_RECORD_SAMPLE)
 			continue;
-		cgroups_feed(session->cgroups, record);
-		spaces_feed(session->state->spaces, record, time);
-		result = tally_machine_feed(session->machine, record, time);
+		result = feed(session, record, time);
 		if (result < 0)
 			break;
 	}
-	if (result == -ENOMEM) {
-		*err = (struct tally_error){.code = result, .offset = TALLY_NO_OFFSET};
-		snprintf(err->what, sizeof(err->what), "out of memory");
-		return result;
-	}
+	if (result == -ENOMEM)
+		return out_of_memory(err);
 	session->damage.code = result;
 	/*
 	 * The kernel says lost records as it goes and, when asked for, lost samples at the end: the
@@ -114,7 +126,14 @@ static int open_reader(struct session *session, struct tally_error *err)
 	const char *input = session->options->input ? session->options->input : "perf.data";
 
 	if (!strcmp(input, "-")) {
-		int result = spool_standard_input(err);
+		/* Per cent of the whole are known when all of it is. */
+		bool follow = session->options->follow &&
+			      !(session->filter.time && strchr(session->filter.time, '%'));
+		int result = 0;
+
+		session->follows = follow && spool_is_stream();
+		if (!session->follows)
+			result = spool_standard_input(err);
 
 		if (result < 0)
 			return result;
@@ -158,7 +177,7 @@ int session_open(struct session *session, const struct session_options *options,
 		tally_machine_build_id(session->machine, id->filename, id->build_id, id->size);
 	}
 	session->places = places_new(session->machine);
-	result = take_in(session, err);
+	result = session->follows ? 0 : take_in(session, err);
 	if (result < 0)
 		goto fail;
 	if (!filter_resolve_time(&session->filter, session->totals.first, session->totals.last)) {
@@ -232,7 +251,7 @@ void session_subject(const struct tally_record *record, uint32_t *pid, uint32_t 
 	}
 }
 
-static void fill_in(struct session *session, struct session_item *item)
+static void fill_in(struct session *session, struct session_item *item, uint64_t time)
 {
 	const struct tally_perfdata_record *current = &session->state->current;
 	const struct tally_record *record = &current->record;
@@ -243,7 +262,7 @@ static void fill_in(struct session *session, struct session_item *item)
 		.event = current->event,
 		.pid = record->id.pid,
 		.tid = record->id.tid,
-		.time = record_time(session, record),
+		.time = time,
 	};
 	uint32_t pid = item->pid, tid = item->tid;
 
@@ -253,11 +272,19 @@ static void fill_in(struct session *session, struct session_item *item)
 				       : tally_machine_comm(session->machine, pid, tid, item->time);
 }
 
+/* Damage is no failure: the first pass has seen it, or, where there was none, it is kept now. */
 static int advance(struct session *session, struct tally_error *err)
 {
-	return session->options->ordered
-		       ? tally_perfdata_next_ordered(session->reader, &session->state->current, err)
-		       : tally_perfdata_next(session->reader, &session->state->current, err);
+	struct tally_perfdata_record *record = &session->state->current;
+	int result = session->options->ordered
+			     ? tally_perfdata_next_ordered(session->reader, record, err)
+			     : tally_perfdata_next(session->reader, record, err);
+
+	if (result != -EBADMSG)
+		return result;
+	if (session->follows)
+		session->damage = *err;
+	return session->damage.code ? 0 : result;
 }
 
 int session_next(struct session *session, struct session_item *item, struct tally_error *err)
@@ -277,14 +304,16 @@ int session_next(struct session *session, struct session_item *item, struct tall
 		int result = advance(session, err);
 
 		if (result <= 0)
-			/* Damage was seen by the first pass, too: session_verdict() has it. */
-			return result == -EBADMSG && session->damage.code ? 0 : result;
-		if (record->type != PERF_RECORD_SAMPLE && !session->options->others) {
-			if (!state->timed)
-				record_time(session, record);
+			return result;
+
+		uint64_t time = record_time(session, record);
+		bool is_sample = record->type == PERF_RECORD_SAMPLE;
+
+		if (!is_sample && session->follows && feed(session, record, time) < 0)
+			return out_of_memory(err);
+		if (!is_sample && !session->options->others)
 			continue;
-		}
-		fill_in(session, item);
+		fill_in(session, item, time);
 		if (item->is_sample && item->event == SIZE_MAX)
 			continue;
 		if (!item->is_sample) {

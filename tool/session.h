@@ -4,7 +4,8 @@
  *
  * The file is read twice. The first pass takes in what was mapped where and when, and passes over
  * the samples; the second hands out the samples, each of which can then be resolved at once, in
- * whatever order it comes. A pipe is first copied to a temporary file.
+ * whatever order it comes. A pipe is first copied to a temporary file, unless it is followed: then
+ * all records are taken in and handed out as they come, in the order of time.
  */
 #ifndef TOOL_SESSION_H
 #define TOOL_SESSION_H
@@ -29,6 +30,7 @@ struct session_options {
 	bool no_inline;
 	bool ordered; /* hand out in time order */
 	bool others;  /* hand out other records than samples, too */
+	bool follow;  /* a pipe, while it is written: needs @ordered; there are no totals */
 };
 
 struct session_totals {
@@ -50,6 +52,7 @@ struct session {
 	struct session_totals totals;
 	/* What was wrong with the file, when code is not 0: it is read up to there. */
 	struct tally_error damage;
+	bool follows; /* a pipe */
 	struct session_state *state;
 };
 

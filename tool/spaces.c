@@ -113,6 +113,24 @@ void spaces_feed(struct spaces *spaces, const struct tally_record *record, uint6
 	}
 }
 
+void spaces_follow(struct spaces *spaces, const struct tally_record *record)
+{
+	switch (record->type) {
+	case PERF_RECORD_COMM:
+		if (record->misc & PERF_RECORD_MISC_COMM_EXEC)
+			find(spaces, record->comm.pid)->first = spaces->next++;
+		break;
+	case PERF_RECORD_FORK:
+		if (record->task.pid != record->task.ppid)
+			find(spaces, record->task.pid)->first = spaces->next++;
+		break;
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		find(spaces, record->mmap.pid)->first = spaces->next++;
+		break;
+	}
+}
+
 static int by_start(const void *a, const void *b)
 {
 	const struct mapping *x = a, *y = b;

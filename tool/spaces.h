@@ -23,6 +23,12 @@ void spaces_feed(struct spaces *spaces, const struct tally_record *record, uint6
 /* After the last one, before the first spaces_at(). */
 void spaces_seal(struct spaces *spaces);
 
+/*
+ * Instead of both, for records in the order of time that samples come between: what is to come is
+ * not known, so each new mapping opens a space.
+ */
+void spaces_follow(struct spaces *spaces, const struct tally_record *record);
+
 /* The number of the space of @pid at @time: from 1, distinct for each. */
 uint32_t spaces_at(struct spaces *spaces, uint32_t pid, uint64_t time);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,4 +93,29 @@ int spool_standard_input(struct tally_error *err)
 		result = refuse(err, "cannot read the temporary file", "");
 	close(file);
 	return result;
+}
+
+bool spool_is_stream(void)
+{
+	/* The magic, and the size of a header that has nothing else. */
+	static const unsigned char wanted[16] = "PERFILE2\x10";
+	unsigned char found[sizeof(wanted)];
+	bool same = false;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return false;
+	if (tee(STDIN_FILENO, ends[1], sizeof(found), 0) == sizeof(found))
+		same = read(ends[0], found, sizeof(found)) == sizeof(found) &&
+		       !memcmp(found, wanted, sizeof(wanted));
+	close(ends[0]);
+	close(ends[1]);
+	return same;
+}
+
+bool spool_has_more(void)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	return poll(&input, 1, 0) > 0;
 }

@@ -384,6 +384,63 @@ def case_pipe_says_the_same_as_the_file():
     contains(shell.stdout, 'main+0x')
 
 
+def case_pipe_is_followed_while_it_is_written():
+    writer = subprocess.Popen([TALLY, 'record', '-q', '-g', '-e', 'cpu-clock', '-F', '500', '-o', '-',
+                               '--', CALLS, '600000'], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL)
+    reader = subprocess.Popen([TALLY, 'script', '-i', '-'], stdin=writer.stdout,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    writer.stdout.close()
+    try:
+        # It goes on for ten minutes: these can only come before its end.
+        shown = [reader.stdout.readline() for _ in range(100)]
+        check(writer.poll() is None, 'the recording has ended')
+        check(any('main+0x' in line for line in shown), shown)
+        writer.terminate()
+        rest = reader.communicate(timeout=60)[0]
+        equal(reader.returncode, 0)
+        check(rest.endswith('\n\n'), rest[-100:])
+    finally:
+        for process in writer, reader:
+            process.kill()
+            process.wait()
+
+
+def case_followed_pipe_says_the_same_as_the_whole():
+    for options in ('-e', 'cpu-clock', '-g'), ('-e', 'cpu-clock', '-z'), ('-e', 'cpu-clock,page-faults'):
+        path = os.path.join(FOLDER, 'stream.data')
+        with open(path, 'wb') as f:
+            done = subprocess.run([TALLY, 'record', '-q', '-F', '2000', *options, '-o', '-', '--', CALLS,
+                                   '200', 'exec'], stdout=f, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            skip(done.stderr)
+        for more in (), ('-j',), ('--show-task-events', '--show-mmap-events'), ('--time', '50%-100%'):
+            whole = tally('script', '-i', path, *more)
+            equal(whole.returncode, 0, whole.stderr)
+            check(whole.stdout, 'nothing was recorded')
+            followed = run('sh', '-c', 'cat "$0" | "$@"', path, TALLY, 'script', '-i', '-', *more)
+            equal(followed.stdout, whole.stdout, ' '.join(options + more))
+
+
+def case_followed_pipe_that_ends_early_shows_what_came_before():
+    path = os.path.join(FOLDER, 'stream.data')
+    with open(path, 'wb') as f:
+        done = subprocess.run([TALLY, 'record', '-q', '-F', '2000', '-e', 'cpu-clock', '-o', '-', '--',
+                               CALLS, '200'], stdout=f, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        skip(done.stderr)
+    whole = tally('script', '-i', path).stdout.split('\n')
+    size = os.path.getsize(path)
+    cut = run('sh', '-c', 'head -c %d "$0" | "$1" script -i -' % (size // 2 + 3), path, TALLY)
+    equal(cut.returncode, 1)
+    shown = cut.stdout.split('\n')
+    # Of the last round not all processors' samples are there.
+    rest = iter(whole)
+    check(all(line in rest for line in shown), 'not the same samples')
+    check(len(shown) > 10, shown)
+    check(re.match(r'^tally: .*\d+', cut.stderr), cut.stderr)
+
+
 def data_section(path):
     with open(path, 'rb') as f:
         return struct.unpack_from('<QQ', f.read(64), 40)
