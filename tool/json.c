@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "tool/utf8.h"
+#include "tool/buffer.h"
 
 void tool_json_start(struct tool_json *json, FILE *out, bool pretty)
 {
@@ -26,27 +26,11 @@ static void new_line(struct tool_json *json)
 
 static void quote(FILE *out, const char *text)
 {
-	const unsigned char *s = (const unsigned char *)text;
+	struct buffer quoted = {.fd = -1};
 
-	fputc('"', out);
-	while (*s) {
-		size_t length = tool_utf8_length(s);
-
-		if (*s == '"' || *s == '\\')
-			fprintf(out, "\\%c", *s);
-		else if (*s == '\n')
-			fputs("\\n", out);
-		else if (*s == '\t')
-			fputs("\\t", out);
-		else if (*s < 0x20 || *s == 0x7f)
-			fprintf(out, "\\u%04x", *s);
-		else if (!length)
-			fputs("\\ufffd", out);
-		else
-			fwrite(s, 1, length, out);
-		s += length ? length : 1;
-	}
-	fputc('"', out);
+	buffer_json(&quoted, text);
+	fwrite(quoted.data, 1, quoted.size, out);
+	buffer_free(&quoted);
 }
 
 /* What stands before every value: the comma, the line and the key. */

@@ -101,12 +101,13 @@ static void test_strings(void **state)
 		{"\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\"\n"},
 		{"a\xff"
 		 "b",
-		 "\"a\\ufffdb\"\n"},
-		{"\xc3", "\"\\ufffd\"\n"},			 /* cut off */
-		{"\xc0\xaf", "\"\\ufffd\\ufffd\"\n"},		 /* overlong */
-		{"\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"\n"}, /* surrogate */
-		{"\xe2\x82", "\"\\ufffd\\ufffd\"\n"},
-		{"\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"\n"},
+		 "\"a\xef\xbf\xbd"
+		 "b\"\n"},
+		{"\xc3", "\"\xef\xbf\xbd\"\n"},					/* cut off */
+		{"\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\"\n"},			/* overlong */
+		{"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"\n"}, /* surrogate */
+		{"\xe2\x82", "\"\xef\xbf\xbd\xef\xbf\xbd\"\n"},
+		{"\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"\n"},
 	};
 
 	(void)state;

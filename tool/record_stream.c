@@ -66,11 +66,8 @@ static void add_kernel_build_id(struct tally_perfdata_writer *writer)
 		.pid = -1,
 		.misc = PERF_RECORD_MISC_KERNEL,
 	};
-	struct tool_build_id found;
 
-	tool_build_id_of_notes("/sys/kernel/notes", &found);
-	kernel.size = found.size;
-	memcpy(kernel.build_id, found.bytes, found.size);
+	kernel.size = tally_build_id_read("/sys/kernel/notes", kernel.build_id);
 	if (kernel.size)
 		tally_perfdata_writer_build_id(writer, &kernel);
 }

@@ -13,14 +13,9 @@
 #include <sys/stat.h>
 
 #include <tally/perfdata.h>
+#include <tally/symbol.h>
 
-#define KERNEL_PID	  UINT32_MAX /* as the kernel's own records of its text have it */
-#define TOOL_BUILD_ID_MAX 20
-
-struct build_id {
-	uint8_t size;
-	uint8_t bytes[TOOL_BUILD_ID_MAX];
-};
+#define KERNEL_PID UINT32_MAX /* as the kernel's own records of its text have it */
 
 /* A file is read once, however many processes have it mapped. */
 struct tool_synth_file {
@@ -122,7 +117,7 @@ void tool_synth_mapping(struct tool_synth *synth, const struct tool_mapping *map
 			struct {
 				uint8_t build_id_size;
 				uint8_t reserved[3];
-				uint8_t build_id[TOOL_BUILD_ID_MAX];
+				uint8_t build_id[20];
 			};
 		};
 		uint32_t prot, flags;
@@ -211,7 +206,7 @@ static void find_build_id(struct tool_synth *synth, struct tool_mapping *mapping
 		snprintf(path, sizeof(path), "%s/proc/%u/root%s", synth->root, mapping->pid,
 			 mapping->name);
 		if (stat(path, &st) == 0 && st.st_ino == mapping->ino)
-			tool_build_id_of_file(path, &file->build_id);
+			file->build_id.size = tally_build_id_read(path, file->build_id.bytes);
 	}
 	mapping->build_id = file->build_id;
 }

@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "tool/build_id.h"
-
 struct tool_synth_file;
 
 struct tool_synth {
@@ -56,6 +54,11 @@ void tool_synth_cpu_map(struct tool_synth *synth, const int *cpus, size_t nr);
 void tool_synth_lost_samples(struct tool_synth *synth, uint64_t lost);
 
 /* ---- for the files of synth ---- */
+
+struct tool_build_id {
+	uint8_t size; /* 0: there is none */
+	uint8_t bytes[20];
+};
 
 struct tool_mapping {
 	uint32_t pid, tid;

@@ -13,6 +13,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <tally/symbol.h>
+
 #define KERNEL_PID UINT32_MAX /* as the kernel's own records of its text have it */
 
 /* "  01000000-02209987 : Kernel code": its size, 0 where the addresses are hidden. */
@@ -142,7 +144,7 @@ static void add_modules(struct tool_synth *synth)
 		module_path(synth, name, list, list_size, path, sizeof(path));
 		snprintf(notes, sizeof(notes), "%s/sys/module/%s/notes/.note.gnu.build-id",
 			 synth->root, name);
-		tool_build_id_of_notes(notes, &mapping.build_id);
+		mapping.build_id.size = tally_build_id_read(notes, mapping.build_id.bytes);
 		tool_synth_mapping(synth, &mapping);
 	}
 	free(list);
@@ -164,7 +166,7 @@ bool tool_synth_kernel(struct tool_synth *synth)
 	 */
 	mapping.pgoff = mapping.start;
 	snprintf(notes, sizeof(notes), "%s/sys/kernel/notes", synth->root);
-	tool_build_id_of_notes(notes, &mapping.build_id);
+	mapping.build_id.size = tally_build_id_read(notes, mapping.build_id.bytes);
 	tool_synth_mapping(synth, &mapping);
 	add_modules(synth);
 	return true;

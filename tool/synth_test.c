@@ -404,35 +404,6 @@ static void test_many_files(void **state)
 	assert_false(f->synth.failed);
 }
 
-static void test_damaged_notes(void **state)
-{
-	struct fixture *f = *state;
-	unsigned char notes[256] = {0};
-	struct tool_build_id found;
-	char path[PATH_MAX];
-	size_t size = make_notes(notes, 20);
-
-	snprintf(path, sizeof(path), "%s/notes", f->root);
-	tool_build_id_of_notes(path, &found);
-	assert_int_equal(found.size, 0);
-	for (size_t cut = 0; cut < size; cut++) {
-		put(f, "/notes", notes, cut);
-		tool_build_id_of_notes(path, &found);
-		assert_int_equal(found.size, 0);
-	}
-	put(f, "/notes", notes, size);
-	tool_build_id_of_notes(path, &found);
-	assert_int_equal(found.size, 20);
-	/* An id longer than any record can hold, and sizes that would wrap. */
-	put(f, "/notes", notes, make_notes(notes, 24));
-	tool_build_id_of_notes(path, &found);
-	assert_int_equal(found.size, 0);
-	memset(notes, 0xff, sizeof(notes));
-	put(f, "/notes", notes, sizeof(notes));
-	tool_build_id_of_notes(path, &found);
-	assert_int_equal(found.size, 0);
-}
-
 static void test_what_was_measured(void **state)
 {
 	struct fixture *f = *state;
@@ -472,7 +443,6 @@ int main(void)
 		CASE(test_cgroups),
 		CASE(test_build_id_of_file),
 		CASE(test_many_files),
-		CASE(test_damaged_notes),
 		CASE(test_what_was_measured),
 	};
 

@@ -104,6 +104,13 @@ const char *tally_dso_remedy(struct tally_dso *dso);
 /* Copies the build-id; returns its size, 0 when there is none. */
 size_t tally_dso_build_id(struct tally_dso *dso, uint8_t build_id[20]);
 
+/*
+ * Reads the build-id of an ELF file, or of a section of notes as sysfs has it ("/sys/kernel/notes"),
+ * and of nothing else in it. Returns its size, at most 20: of a longer one the beginning; 0 when
+ * there is none or @path cannot be read.
+ */
+size_t tally_build_id_read(const char *path, uint8_t build_id[20]);
+
 /* One frame of the source at an address: inlined functions innermost first, the real one last. */
 struct tally_source_frame {
 	const char *function; /* demangled; the real one's is its symbol. NULL: unknown */

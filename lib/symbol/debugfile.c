@@ -49,7 +49,7 @@ static char *check(char *path, const struct tly_build_id *wanted, const uint32_t
 		free(path);
 		return NULL;
 	}
-	tly_elf_build_id(file.elf, &found);
+	tly_build_id_of_elf(file.elf, &found);
 	if (wanted->size || !crc)
 		good = wanted->size && tly_build_id_equal(wanted, &found);
 	else
@@ -145,7 +145,7 @@ char *tly_debug_file(const struct tally_dso *dso, Elf *elf)
 	struct tly_build_id id;
 	char *path = NULL;
 
-	tly_elf_build_id(elf, &id);
+	tly_build_id_of_elf(elf, &id);
 	if (id.size)
 		path = by_build_id(dso->owner->options.debug_dir, &id);
 	if (!path && dso->path)

@@ -12,6 +12,7 @@
 
 #include <tally/symbol.h>
 
+#include "lib/symbol/build_id.h"
 #include "lib/symbol/elffile.h"
 #include "lib/symbol/strings.h"
 #include "lib/symbol/symtab.h"

@@ -22,7 +22,7 @@ static bool check_build_id(struct tally_dso *dso, Elf *elf)
 	struct tly_build_id id;
 	char wanted[TLY_BUILD_ID_TEXT], found[TLY_BUILD_ID_TEXT];
 
-	tly_elf_build_id(elf, &id);
+	tly_build_id_of_elf(elf, &id);
 	if (!dso->build_id_expected) {
 		dso->build_id = id;
 		return true;

@@ -14,13 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void tly_build_id_format(const struct tly_build_id *id, char text[TLY_BUILD_ID_TEXT])
-{
-	text[0] = '\0';
-	for (unsigned int i = 0; i < id->size; i++)
-		sprintf(text + 2 * i, "%02x", id->bytes[i]);
-}
-
 static int check_kind(struct tly_elf *file)
 {
 	if (file->elf && elf_kind(file->elf) == ELF_K_ELF)
@@ -68,18 +61,6 @@ void tly_elf_close(struct tly_elf *file)
 		close(file->fd);
 	file->elf = NULL;
 	file->fd = -1;
-}
-
-void tly_elf_build_id(Elf *elf, struct tly_build_id *build_id)
-{
-	const void *bytes;
-	ssize_t size = dwelf_elf_gnu_build_id(elf, &bytes);
-
-	build_id->size = 0;
-	if (size <= 0)
-		return;
-	build_id->size = size < TLY_BUILD_ID_MAX ? size : TLY_BUILD_ID_MAX;
-	memcpy(build_id->bytes, bytes, build_id->size);
 }
 
 int tly_elf_segments(Elf *elf, struct tly_segment **segments)

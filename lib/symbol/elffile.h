@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What symbols need of an ELF file: segments, build-id, function symbols, the name of its debug
- * file. */
+/* What symbols need of an ELF file: segments, function symbols, the name of its debug file. */
 #ifndef LIB_SYMBOL_ELFFILE_H
 #define LIB_SYMBOL_ELFFILE_H
 
@@ -10,23 +9,6 @@
 #include <stdint.h>
 
 #include "lib/symbol/symtab.h"
-
-#define TLY_BUILD_ID_MAX 20
-
-struct tly_build_id {
-	uint8_t size; /* 0: none */
-	uint8_t bytes[TLY_BUILD_ID_MAX];
-};
-
-static inline bool tly_build_id_equal(const struct tly_build_id *a, const struct tly_build_id *b)
-{
-	return a->size == b->size && !__builtin_memcmp(a->bytes, b->bytes, a->size);
-}
-
-#define TLY_BUILD_ID_TEXT (2 * TLY_BUILD_ID_MAX + 1)
-
-/* In hexadecimal; "" for none. */
-void tly_build_id_format(const struct tly_build_id *id, char text[TLY_BUILD_ID_TEXT]);
 
 /* A loaded part of the file: its bytes [offset, offset + size) are at vaddr. */
 struct tly_segment {
@@ -47,8 +29,6 @@ int tly_elf_open(struct tly_elf *file, const char *path, bool mapped);
 /* The image of @size bytes at @image, which must outlive @file. */
 int tly_elf_open_memory(struct tly_elf *file, char *image, size_t size);
 void tly_elf_close(struct tly_elf *file);
-
-void tly_elf_build_id(Elf *elf, struct tly_build_id *build_id);
 
 /* Stores an array to be freed and returns its length, or -ENOMEM. */
 int tly_elf_segments(Elf *elf, struct tly_segment **segments);

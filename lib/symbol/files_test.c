@@ -19,6 +19,7 @@
 
 #include <tally/symbol.h>
 
+#include "lib/symbol/build_id.h"
 #include "lib/symbol/elffile.h"
 
 static char dir[] = "/tmp/tally-files-XXXXXX";
@@ -66,7 +67,7 @@ static void find_hidden(void)
 	fclose(nm);
 	address = strtoull(line, NULL, 16);
 	assert_int_equal(tly_elf_open(&file, in_dir("program"), false), 0);
-	tly_elf_build_id(file.elf, &build_id);
+	tly_build_id_of_elf(file.elf, &build_id);
 	nr = tly_elf_segments(file.elf, &segments);
 	tly_elf_close(&file);
 	for (int i = 0; i < nr; i++) {

@@ -151,31 +151,7 @@ void tly_kallsyms_free(struct tly_kallsyms *kallsyms)
 
 void tly_kernel_build_id(struct tly_build_id *build_id)
 {
-	uint8_t notes[4096];
-	Elf64_Nhdr note;
-	ssize_t size;
-	int fd = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
-
-	build_id->size = 0;
-	size = fd < 0 ? 0 : read(fd, notes, sizeof(notes));
-	if (fd >= 0)
-		close(fd);
-	for (size_t at = 0; size > 0 && at + sizeof(note) <= (size_t)size;) {
-		size_t name, description;
-
-		memcpy(&note, notes + at, sizeof(note));
-		name = at + sizeof(note);
-		description = name + ((uint64_t)note.n_namesz + 3) / 4 * 4;
-		if (description + note.n_descsz > (size_t)size)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-		    !memcmp(notes + name, "GNU", 4) && note.n_descsz <= TLY_BUILD_ID_MAX) {
-			build_id->size = note.n_descsz;
-			memcpy(build_id->bytes, notes + description, note.n_descsz);
-			return;
-		}
-		at = description + ((uint64_t)note.n_descsz + 3) / 4 * 4;
-	}
+	tly_build_id_read("/sys/kernel/notes", build_id);
 }
 
 /* perf keeps a copy of kallsyms for each kernel that it recorded. */
