@@ -90,6 +90,17 @@ def main():
                 code, out = sh(binary, env=env)
             case(name, None if (code, out) == (0, '0 3\n') else out)
 
+        # Users' warnings are stricter than ours, and their language may be another.
+        headers = os.path.join(root + sh('pkg-config', '--variable=includedir', 'tally', env=dict(
+            os.environ, PKG_CONFIG_PATH=os.path.dirname(pc or '')))[1].strip(), 'tally')
+        for compiler, language, standard in ('cc', 'c', 'c11'), ('c++', 'c++', 'c++11'):
+            wrong = '' if os.path.isdir(headers) else 'no ' + headers
+            for header in sorted(os.listdir(headers)) if not wrong else ():
+                wrong += sh(compiler, '-x', language, '-std=' + standard, '-pedantic', '-Wall',
+                            '-Wextra', '-Werror', '-fsyntax-only',
+                            '-I' + os.path.dirname(headers), os.path.join(headers, header))[1]
+            case('each header stands alone in strict %s' % standard, wrong)
+
         shared = os.path.join(libdir, 'libtally.so')
         exported = {line.split()[-1] for line in
                     sh('nm', '-D', '--defined-only', shared)[1].splitlines()
