@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,12 +27,12 @@ static void work(unsigned int turns)
 
 static void left(void)
 {
-	work(30000);
+	work(90000);
 }
 
 static void right(void)
 {
-	work(10000);
+	work(30000);
 }
 
 static void outer(void)
@@ -40,17 +41,19 @@ static void outer(void)
 	right();
 }
 
+/* Not from malloc(), which fills memory on its own where MALLOC_PERTURB_ tells it to. */
 static void fill_pages(void)
 {
-	enum { SIZE = 1 << 20 };
-	char *memory = malloc(SIZE);
+	enum { SIZE = 1 << 15 };
+	volatile char *memory =
+		mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (!memory)
+	if (memory == MAP_FAILED)
 		exit(1);
 	for (size_t i = 0; i < SIZE; i += 4096)
 		memory[i] = 1;
 	sink += memory[SIZE - 1];
-	free(memory);
+	munmap((void *)memory, SIZE);
 }
 
 int main(int argc, char **argv)
