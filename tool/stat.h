@@ -48,8 +48,9 @@ struct stat_session {
 	struct stat_set *sets;
 	size_t nr_sets;
 	struct stat_table table;
-	struct tally_value *last;     /* [place][event]: what the interval before ended with */
-	size_t *order;		      /* room for each place, for printers that sort */
+	struct tally_value
+		*last; /* [place][event]: what the interval before ended with, or the run */
+	size_t *order; /* room for each place, for printers that sort */
 	double enabled_at, last_read; /* on the clock of stat_now() */
 	struct tool_reasons *reasons; /* footnotes, numbered alike in all intervals */
 	int wait_status;	      /* of the command, as of wait(2) */
@@ -73,8 +74,13 @@ double stat_now(void);
 void stat_read(struct stat_session *stat);
 /* Those since the last call, or since they were enabled. */
 void stat_read_interval(struct stat_session *stat);
-/* Takes the values into the spreads of the runs. */
+/*
+ * Takes the values into the spreads of the runs. What was not counted keeps the value of the last
+ * run in which it was.
+ */
 void stat_add_run(struct stat_session *stat, double elapsed, const struct rusage *usage);
+/* Back to the values before stat_read(). */
+void stat_drop_run(struct stat_session *stat);
 
 /* What is measured, for headings: "'make -j2'", "process 12". */
 void stat_describe(const struct stat_session *stat, FILE *out);

@@ -82,8 +82,10 @@ static void write_cell(const struct stat_session *stat, size_t place, size_t eve
 	write_text(stat, e->name);
 	if (table->by_cgroup)
 		write_text(stat, e->cgroup ? e->cgroup : "");
+	if (table->runs > 1 && cell->spread.n)
+		fprintf(out, "%.2f%%", spread_percent(&cell->spread));
 	if (table->runs > 1)
-		fprintf(out, "%.2f%%%s", spread_percent(&cell->spread), separator);
+		fputs(separator, out);
 	if (cell->value.state == TALLY_COUNTED && !cell->value.time_running)
 		fprintf(out, "%s%s", separator, separator);
 	else
@@ -97,14 +99,15 @@ static void write_cell(const struct stat_session *stat, size_t place, size_t eve
 	fprintf(out, "%s\n", stat_source_name(cell->value.source));
 }
 
-static void write_cells(const struct stat_session *stat, double time, double elapsed)
+/* @time: what stands before each line, or NULL. */
+static void write_cells(const struct stat_session *stat, const char *time, double elapsed)
 {
 	for (size_t event = 0; event < stat->table.nr_events; event++) {
 		for (size_t place = 0; place < stat->table.nr_places; place++) {
 			if (stat_cell(&stat->table, place, event)->absent)
 				continue;
-			if (time >= 0)
-				fprintf(stat->options.out, "%.9f%s", time, stat->options.separator);
+			if (time)
+				write_text(stat, time);
 			write_cell(stat, place, event, elapsed);
 		}
 	}
@@ -115,10 +118,20 @@ static void csv_start(const struct stat_session *stat)
 	(void)stat;
 }
 
-static void csv_finish(const struct stat_session *stat)
+static void csv_interval(const struct stat_session *stat, double time, double elapsed)
 {
-	if (!stat->options.interval || stat->options.summary)
-		write_cells(stat, -1, stat->table.elapsed.mean);
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.9f", time);
+	write_cells(stat, text, elapsed);
 }
 
-const struct stat_printer stat_csv = {csv_start, write_cells, csv_finish};
+static void csv_finish(const struct stat_session *stat)
+{
+	if (!stat->options.interval)
+		write_cells(stat, NULL, stat->table.elapsed.mean);
+	else if (stat->options.summary)
+		write_cells(stat, "summary", stat->table.elapsed.mean);
+}
+
+const struct stat_printer stat_csv = {csv_start, csv_interval, csv_finish};

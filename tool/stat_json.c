@@ -18,11 +18,14 @@ static void write_place(struct tool_json *json, const struct stat_place *place)
 	}
 }
 
-static void write_spread(struct tool_json *json, const struct spread *spread, double scale)
+static void write_spread(struct tool_json *json, const struct spread *spread, double scale,
+			 size_t runs)
 {
 	tool_json_double(json, "stddev", spread_deviation(spread) * scale);
 	tool_json_double(json, "min", spread->min * scale);
 	tool_json_double(json, "max", spread->max * scale);
+	if (spread->n < runs)
+		tool_json_uint(json, "runs", spread->n);
 }
 
 static void write_number(struct tool_json *json, const struct stat_table *table, size_t place,
@@ -38,7 +41,7 @@ static void write_number(struct tool_json *json, const struct stat_table *table,
 	else
 		tool_json_double(json, "value", stat_count(table, place, event) * e->scale);
 	if (table->runs > 1)
-		write_spread(json, &cell->spread, e->scale);
+		write_spread(json, &cell->spread, e->scale, table->runs);
 	if (stat_metric(table, place, event, elapsed, &metric)) {
 		char unit[64];
 
@@ -113,7 +116,7 @@ static void write_time(struct tool_json *json, const char *key, const struct spr
 	tool_json_object(json, key);
 	write_seconds(json, "seconds", time->mean);
 	if (runs > 1)
-		write_spread(json, time, 1);
+		write_spread(json, time, 1, runs);
 	tool_json_end(json);
 }
 

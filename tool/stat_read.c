@@ -271,6 +271,10 @@ static void check_times(struct stat_session *stat, double since)
 
 void stat_read(struct stat_session *stat)
 {
+	const struct stat_table *table = &stat->table;
+
+	for (size_t i = 0; table->runs && i < table->nr_places * table->nr_events; i++)
+		stat->last[i] = table->cells[i].value;
 	read_all(stat);
 	check_times(stat, stat->enabled_at);
 }
@@ -313,7 +317,17 @@ void stat_add_run(struct stat_session *stat, double elapsed, const struct rusage
 
 		if (cell->value.state == TALLY_COUNTED)
 			spread_add(&cell->spread, (double)cell->value.scaled);
+		else if (cell->spread.n)
+			cell->value = stat->last[i];
 	}
+}
+
+void stat_drop_run(struct stat_session *stat)
+{
+	const struct stat_table *table = &stat->table;
+
+	for (size_t i = 0; i < table->nr_places * table->nr_events; i++)
+		table->cells[i].value = stat->last[i];
 }
 
 /* The event stands beside the reason; without its name, equal reasons become one. */

@@ -355,7 +355,9 @@ static int open_and_watch(struct run *run)
 	if (run->workload && !run->ended)
 		end_command(run);
 	/* A run cut short says nothing about the whole ones before it. */
-	if (!stat->interrupted || !stat->table.runs)
+	if (stat->interrupted && stat->table.runs)
+		stat_drop_run(stat);
+	else
 		stat_add_run(stat, run->end - run->start, run->workload ? &run->usage : NULL);
 	return TOOL_OK;
 }

@@ -34,8 +34,9 @@ struct stat_place {
 };
 
 struct stat_cell {
-	struct tally_value value; /* of the last run, or of the interval; times of 0: unknown */
-	struct spread spread;	  /* of tally_value.scaled over the runs that counted */
+	struct tally_value
+		value;	      /* of the interval, or the last run that counted; time 0: unknown */
+	struct spread spread; /* of tally_value.scaled over the runs that counted */
 	bool absent; /* the event's unit is counted on another processor: no line for it here */
 };
 

@@ -24,7 +24,8 @@ struct text {
 	const struct stat_session *stat;
 	FILE *out;
 	int place_width, name_width, cgroup_width;
-	int pad; /* spaces between the names and what follows, if anything does */
+	int metric_width; /* 0: nothing stands behind it */
+	int pad;	  /* spaces between the names and what follows, if anything does */
 	const char *bold, *dim, *plain;
 	struct tool_reasons *reasons;
 };
@@ -155,28 +156,25 @@ static void write_names(struct text *text, const struct stat_event *event)
 		text->pad += text->cgroup_width;
 }
 
-static void write_metric(struct text *text, size_t place, size_t event, double elapsed)
+static bool format_metric(const struct stat_table *table, size_t place, size_t event,
+			  double elapsed, char *buf, size_t size)
 {
 	static const char prefixes[] = " KMGT";
 	struct stat_metric metric;
-	char unit[64];
 	size_t prefix = 0;
 
-	if (!stat_metric(&text->stat->table, place, event, elapsed, &metric))
-		return;
+	if (!stat_metric(table, place, event, elapsed, &metric))
+		return false;
 	while (metric.rate && metric.value >= 1000 && prefix < strlen(prefixes) - 1) {
 		metric.value /= 1000;
 		prefix++;
 	}
-	if (prefix)
-		snprintf(unit, sizeof(unit), "%c%s", prefixes[prefix], metric.unit);
-	else
-		snprintf(unit, sizeof(unit), "%s", metric.unit);
-	pad(text);
 	if (metric.percent)
-		fprintf(text->out, " # %8.2f%% %s", metric.value, unit);
+		snprintf(buf, size, " # %8.2f%% %s", metric.value, metric.unit);
 	else
-		fprintf(text->out, " # %9.3f %s", metric.value, unit);
+		snprintf(buf, size, " # %9.3f %.*s%s", metric.value, prefix > 0, &prefixes[prefix],
+			 metric.unit);
+	return true;
 }
 
 /* Nothing for what the kernel counted all the time: that is what everybody expects. */
@@ -200,12 +198,26 @@ static void write_source(struct text *text, const struct tally_value *value)
 	}
 }
 
+/* Without a deviation where there is nothing that could deviate. */
+static void write_spread(struct text *text, const struct spread *spread)
+{
+	if (spread->mean != 0) {
+		pad(text);
+		fprintf(text->out, "  ( +- %6.2f%% )", spread_percent(spread));
+	}
+	if (spread->n < text->stat->table.runs) {
+		pad(text);
+		fprintf(text->out, "  (counted in %" PRIu64 " of %zu runs)", spread->n,
+			text->stat->table.runs);
+	}
+}
+
 static void write_cell(struct text *text, size_t place, size_t event, double elapsed)
 {
 	const struct stat_table *table = &text->stat->table;
 	const struct stat_event *e = &table->events[event];
 	const struct stat_cell *cell = stat_cell(table, place, event);
-	char value[448];
+	char value[448], metric[96] = "";
 
 	write_place(text, &table->places[place], e->error.code);
 	if (cell->value.state != TALLY_COUNTED) {
@@ -223,11 +235,12 @@ static void write_cell(struct text *text, size_t place, size_t event, double ela
 		format_value(text, place, event, value, sizeof(value));
 		fprintf(text->out, "%s%18s%s %-5s", text->bold, value, text->plain, e->unit);
 		write_names(text, e);
-		write_metric(text, place, event, elapsed);
-		if (table->runs > 1) {
-			pad(text);
-			fprintf(text->out, "  ( +- %5.2f%% )", spread_percent(&cell->spread));
-		}
+		if (format_metric(table, place, event, elapsed, metric, sizeof(metric)))
+			write_column(text, metric, text->metric_width);
+		else
+			text->pad += text->metric_width;
+		if (table->runs > 1)
+			write_spread(text, &cell->spread);
 		write_source(text, &cell->value);
 	}
 	fputc('\n', text->out);
@@ -284,7 +297,7 @@ static void write_cells(struct text *text, double time, double elapsed)
 static void write_time(const struct text *text, const struct spread *time, const char *what)
 {
 	if (text->stat->table.runs > 1)
-		fprintf(text->out, "%18.6f +- %.6f seconds %s  ( +- %5.2f%% )\n", time->mean,
+		fprintf(text->out, "%18.6f +- %.6f seconds %s  ( +- %.2f%% )\n", time->mean,
 			spread_deviation(time), what, spread_percent(time));
 	else
 		fprintf(text->out, "%18.9f seconds %s\n", time->mean, what);
@@ -322,6 +335,19 @@ static void write_notes(struct text *text)
 			  5, 80);
 	}
 	fputc('\n', text->out);
+}
+
+/* So that the deviations stand below each other. */
+static void measure_metrics(struct text *text)
+{
+	const struct stat_table *table = &text->stat->table;
+	char metric[96];
+
+	for (size_t place = 0; place < table->nr_places; place++)
+		for (size_t event = 0; event < table->nr_events; event++)
+			if (format_metric(table, place, event, table->elapsed.mean, metric,
+					  sizeof(metric)))
+				widen(&text->metric_width, metric);
 }
 
 static void text_start(const struct stat_session *stat)
@@ -369,8 +395,10 @@ static void text_finish(const struct stat_session *stat)
 	}
 	fputs("\n Counted for ", text.out);
 	stat_describe(stat, text.out);
-	if (table->runs > 1)
+	if (table->runs > 1) {
+		measure_metrics(&text);
 		fprintf(text.out, " (%zu runs, mean +- standard deviation)", table->runs);
+	}
 	if (stat->options.delay)
 		fprintf(text.out, ", from %u ms after the start", stat->options.delay);
 	fputs(":\n\n", text.out);

@@ -171,6 +171,35 @@ def case_repeats_give_mean_and_deviation():
     contains(tally('stat', '-r', '2', '-e', 'page-faults', '--', 'true').stderr, '+-')
 
 
+def case_run_that_counted_nothing_leaves_the_others():
+    with tempfile.TemporaryDirectory() as folder:
+        flag = os.path.join(folder, 'flag')
+        script = 'test -e %s || { touch %s; sleep 0.5; }' % (flag, flag)
+        options = ('-r', '2', '-D', '100', '-e', 'task-clock')
+        c = stat('-j', *options, '--', 'sh', '-c', script)['counts'][0]
+        equal((c['state'], c['runs']), ('counted', 1), c)
+        check(c['value'] > 0 and c['min'] == c['max'] == c['value'], c)
+        os.unlink(flag)
+        contains(tally('stat', *options, '--', 'sh', '-c', script).stderr,
+                 '(counted in 1 of 2 runs)')
+
+
+def case_interrupted_run_leaves_the_whole_ones():
+    with tempfile.TemporaryDirectory() as folder:
+        flag = os.path.join(folder, 'flag')
+        script = 'test -e %s && exec sleep 60; %s pages 10; touch %s' % (flag, TARGET, flag)
+        watch = subprocess.Popen([TALLY, 'stat', '-j', '-r', '0', '-e', 'page-faults:u', '--', 'sh',
+                                  '-c', script], stderr=subprocess.PIPE, text=True)
+        while not os.path.exists(flag):
+            time.sleep(0.01)
+        time.sleep(0.3)
+        watch.send_signal(signal.SIGINT)
+        found = json.loads(watch.communicate(timeout=30)[1])
+        c = found['counts'][0]
+        equal((found['interrupted'], found['runs'], c['state']), (True, 1, 'counted'))
+        equal(c['raw'], c['value'])
+
+
 def case_intervals_add_up_to_the_whole():
     need_tracepoints()
     done = tally('stat', '-j', '-I', '20', '-e', WRITES, '--', 'sh', '-c',
@@ -432,6 +461,15 @@ def case_csv_has_the_columns_of_perf():
     equal(len(fields), 8, done.stderr)
     check(fields[0].isdigit() and fields[3].isdigit())
     equal((fields[2].split(':')[0], fields[4], fields[7]), ('page-faults', '100.00', 'kernel'))
+
+
+def case_csv_lines_of_intervals_have_the_same_columns():
+    done = tally('stat', '-x', ';', '-I', '20', '--summary', '-e', 'page-faults,cs', '--', 'sleep',
+                 '0.05')
+    lines = [line.split(';') for line in done.stderr.splitlines()]
+    equal({len(line) for line in lines}, {9}, done.stderr)
+    equal([line[0] for line in lines[-2:]], ['summary'] * 2)
+    check(all(float(line[0]) > 0 for line in lines[:-2]))
 
 
 def case_csv_may_be_separated_by_tabs():
