@@ -164,32 +164,91 @@ const struct calltree_node *calltree_node(const struct calltree *tree, uint32_t 
 	return &tree->nodes[node];
 }
 
+/* A chain on its way down the tree: the frames that it still has to go, and how far it is. */
+struct walk {
+	const uint32_t *frames;
+	uint32_t left;
+	uint32_t at; /* node */
+	uint64_t period, samples;
+};
+
+static struct walk start_walk(struct profile *profile, const struct use *use,
+			      enum calltree_order order, bool whole)
+{
+	struct bucket_view bucket = profile_bucket(profile, use->bucket);
+	struct walk walk = {
+		.at = CALLTREE_ROOT, .period = bucket.period, .samples = bucket.samples};
+
+	if (order == CALLTREE_CALLERS) {
+		walk.frames = bucket.frames + use->frame;
+		walk.left = bucket.nr_frames - use->frame;
+	} else {
+		walk.frames = bucket.frames;
+		walk.left = whole ? bucket.nr_frames : use->frame + 1;
+		if (walk.left > bucket.nr_frames)
+			walk.left = bucket.nr_frames;
+	}
+	return walk;
+}
+
+/* Callers lie behind a frame, what it called lies before it. */
+static uint32_t next_frame(struct walk *walk, enum calltree_order order)
+{
+	walk->left--;
+	return order == CALLTREE_CALLERS ? *walk->frames++ : walk->frames[walk->left];
+}
+
+static void pass(struct calltree *tree, const struct walk *walk)
+{
+	struct calltree_node *node = &tree->nodes[walk->at];
+
+	node->total += walk->period;
+	node->total_nr += walk->samples;
+	if (!walk->left) {
+		node->self += walk->period;
+		node->self_nr += walk->samples;
+	}
+}
+
+/*
+ * All chains go down a level at a time, so that a node's total is known before anything is added
+ * below it: most of the chains of a large recording end in nodes too small to be shown, and the
+ * greater part of their frames lies below those.
+ */
 struct calltree *calltree_of_row(struct profile *profile, const struct table *table,
-				 const struct row *row, enum calltree_order order, bool whole)
+				 const struct row *row, enum calltree_order order, bool whole,
+				 uint64_t least)
 {
 	const struct places *places = profile_places(profile);
 	struct calltree *tree = calltree_new();
-	uint32_t *path = NULL;
-	size_t room = 0;
+	struct walk *walks = NULL;
+	size_t room = 0, nr = 0;
 
 	for (uint32_t u = row->first_use; u != NO_USE; u = table->uses[u].next) {
-		const struct use *use = &table->uses[u];
-		struct bucket_view bucket = profile_bucket(profile, use->bucket);
-		size_t nr = 0;
-
-		path = tool_grow(path, &room, bucket.nr_frames + 1, sizeof(*path));
-		if (order == CALLTREE_CALLERS) {
-			for (size_t i = use->frame; i < bucket.nr_frames; i++)
-				path[nr++] = places_frame(places, bucket.frames[i])->function;
-		} else {
-			for (size_t i = whole ? bucket.nr_frames : use->frame + 1; i-- > 0;)
-				if (i < bucket.nr_frames)
-					path[nr++] =
-						places_frame(places, bucket.frames[i])->function;
-		}
-		calltree_add(tree, path, nr, bucket.period, bucket.samples);
+		walks = tool_grow(walks, &room, nr + 1, sizeof(*walks));
+		walks[nr] = start_walk(profile, &table->uses[u], order, whole);
+		pass(tree, &walks[nr++]);
 	}
-	free(path);
+	while (nr) {
+		size_t kept = 0;
+
+		for (size_t i = 0; i < nr; i++) {
+			struct walk *walk = &walks[i];
+
+			if (!walk->left || tree->nodes[walk->at].total < least)
+				continue;
+			walks[kept++] = *walk;
+		}
+		nr = kept;
+		for (size_t i = 0; i < nr; i++) {
+			uint32_t frame = next_frame(&walks[i], order);
+
+			walks[i].at = find_child(tree, walks[i].at,
+						 places_frame(places, frame)->function);
+			pass(tree, &walks[i]);
+		}
+	}
+	free(walks);
 	calltree_sort(tree, places);
 	return tree;
 }

@@ -37,9 +37,11 @@ const struct calltree_node *calltree_node(const struct calltree *tree, uint32_t 
 
 /*
  * The tree of a row of a table made with TABLE_USES. Begins with the row's function, or, when
- * @whole, with the outermost callers (CALLTREE_CALLEES of a table without children).
+ * @whole, with the outermost callers (CALLTREE_CALLEES of a table without children). Nodes with a
+ * total below @least have nothing below them.
  */
 struct calltree *calltree_of_row(struct profile *profile, const struct table *table,
-				 const struct row *row, enum calltree_order order, bool whole);
+				 const struct row *row, enum calltree_order order, bool whole,
+				 uint64_t least);
 
 #endif

@@ -79,8 +79,12 @@ bool report_shows_node(const struct report *report, const struct report_section 
 struct calltree *report_tree(const struct report *report, const struct report_section *section,
 			     const struct row *row)
 {
+	const struct report_options *o = report->options;
+	/* What no line will be shown of. Per cent of the line above are not known beforehand. */
+	uint64_t least = o->tree == REPORT_FRACTAL ? 0 : o->threshold / 100 * section->total.period;
+
 	return calltree_of_row(report->profile, section->table, row, section->order,
-			       !section->children);
+			       !section->children, least);
 }
 
 uint32_t report_tree_top(const struct report *report, const struct calltree *tree,

@@ -236,6 +236,7 @@ static void put_tree(const struct report *report, const struct report_section *s
 
 	const struct calltree_node *node = calltree_node(tree, top);
 	uint32_t child = next_shown(&painter, node->child, node->total);
+	bool any = child;
 
 	while (child) {
 		uint32_t next = next_shown(&painter, calltree_node(tree, child)->next, node->total);
@@ -243,7 +244,7 @@ static void put_tree(const struct report *report, const struct report_section *s
 		put_branch(&painter, child, node->total, !next);
 		child = next;
 	}
-	if (calltree_node(tree, top)->child)
+	if (any)
 		buffer_char(&output->buffer, '\n');
 	buffer_free(&painter.prefix);
 	calltree_free(tree);

@@ -132,6 +132,24 @@ def case_trees_add_up():
             walk(row['tree'], row.get('children_period', row['period']))
 
 
+def lines_from(nodes, least):
+    """What of a whole tree is shown when lines below @least are not."""
+    return [dict(node, tree=lines_from(node.get('tree', []), least))
+            for node in nodes if node['period'] >= least]
+
+
+def case_limited_trees_are_the_tops_of_whole_ones():
+    event = tally_json('report', '-i', frame_pointers(), '-j')['events'][0]
+    least = event['period'] * 2 / 100
+    for how in ('-gcaller',), ('-gcallee',), ('-gcaller', '--no-children'):
+        whole = rows_of(frame_pointers(), '--call-graph=0', *how)
+        limited = rows_of(frame_pointers(), '--call-graph=2', *how)
+        equal(len(whole), len(limited))
+        for a, b in zip(whole, limited):
+            equal(lines_from(a['tree'], least), lines_from(b['tree'], least), how)
+            check(b['tree'] == [] or min(node['period'] for node in b['tree']) >= least)
+
+
 def find(nodes, sym):
     return next((node for node in nodes if node['sym'] == sym), None)
 
