@@ -3,6 +3,7 @@
 #include "tool/stat.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ enum {
 	KEY_ALL_USER,
 	KEY_ALL_KERNEL,
 	KEY_EACH_CGROUP,
+	KEY_LOG_FD,
 };
 
 static const struct tool_option option_table[] = {
@@ -58,6 +60,8 @@ static const struct tool_option option_table[] = {
 	{'j', "json", TOOL_NONE, false, NULL, "write JSON (tally-stat(1) has the schema)"},
 	{'o', "output", TOOL_FILE, false, "FILE", "write to FILE, not to standard error"},
 	{KEY_APPEND, "append", TOOL_NONE, false, NULL, "add to FILE"},
+	{KEY_LOG_FD, "log-fd", TOOL_NUMBER, false, "FD", "write to this open descriptor"},
+	{'B', "big-num", TOOL_NONE, false, NULL, "commas between thousands: the default"},
 	{KEY_NO_BIG_NUM, "no-big-num", TOOL_NONE, false, NULL, "no commas between thousands"},
 	{0},
 };
@@ -71,6 +75,7 @@ struct line {
 	bool null, append, all_user, all_kernel, repeats;
 	struct stat_cgroups cgroups;
 	const char *output;
+	int log_fd; /* -1: none */
 };
 
 static void write_list(FILE *out, const char *what, const char *plural, const int *numbers,
@@ -242,6 +247,15 @@ static int take_option(struct line *line, int key, const char *argument)
 	case KEY_APPEND:
 		line->append = true;
 		break;
+	case KEY_LOG_FD:
+		if (!tool_parse_number(argument, &number) || number > INT_MAX)
+			return bad_argument(line, "--log-fd wants the number of a descriptor",
+					    argument);
+		line->log_fd = (int)number;
+		break;
+	case 'B':
+		o->big_numbers = true;
+		break;
 	case KEY_NO_BIG_NUM:
 		o->big_numbers = false;
 		break;
@@ -274,6 +288,8 @@ static int check_line(const struct line *line)
 	if (line->detail && stat_cgroups_are_paired(&line->cgroups))
 		return tool_usage(command, "-d adds events that -G names no cgroup for: "
 					   "use --for-each-cgroup");
+	if (line->output && line->log_fd >= 0)
+		return tool_usage(command, "choose one of -o and --log-fd");
 	if (line->append && !line->output)
 		return tool_usage(command, "--append wants a file to append to (-o)");
 	if (line->null && (tally_events_count(line->events) || line->detail || o->interval))
@@ -347,6 +363,14 @@ static int open_output(const struct line *line)
 	time_t seconds;
 
 	o->out = stderr;
+	if (line->log_fd >= 0) {
+		int fd = fcntl(line->log_fd, F_DUPFD_CLOEXEC, 0);
+
+		o->out = fd < 0 ? NULL : fdopen(fd, "w");
+		return o->out ? TOOL_OK
+			      : tool_fail("cannot write to descriptor %d: %s", line->log_fd,
+					  strerror(errno));
+	}
 	if (!line->output)
 		return TOOL_OK;
 	o->out = fopen(line->output, line->append ? "ae" : "we");
@@ -417,7 +441,7 @@ static int run(const struct tool_command *command, int argc, char **argv)
 	struct tool_reasons reasons = {0};
 	struct stat_session stat = {.options = {.big_numbers = true, .repeat = 1},
 				    .reasons = &reasons};
-	struct line line = {.command = command, .options = &stat.options};
+	struct line line = {.command = command, .options = &stat.options, .log_fd = -1};
 	int status;
 
 	line.events = tally_events_new();

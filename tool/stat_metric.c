@@ -71,9 +71,21 @@ static const struct formula formulas[] = {
 	MISSES(NODE, WRITE, "of all node stores"),
 };
 
+/*
+ * Where there are several kinds of core, the upper half of a generic event's config says which
+ * (ABI: config.hw.extended-type), and a ratio is of counts of one kind.
+ */
+static uint32_t core_kind(const struct stat_event *event)
+{
+	return event->type == PERF_TYPE_HARDWARE || event->type == PERF_TYPE_HW_CACHE
+		       ? (uint32_t)(event->config >> 32)
+		       : 0;
+}
+
 static bool is(const struct stat_event *event, struct id id)
 {
-	return event->type == id.type && event->config == id.config;
+	return event->type == id.type &&
+	       (event->config ^ (uint64_t)core_kind(event) << 32) == id.config;
 }
 
 static bool is_clock(const struct stat_event *event)
@@ -99,7 +111,8 @@ static double find_base(const struct stat_table *table, size_t place, size_t eve
 	for (size_t i = 0; i < table->nr_events; i++) {
 		const struct stat_event *base = &table->events[i];
 
-		if (is(base, id) && base->excludes == of->excludes && same_cgroup(base, of) &&
+		if (is(base, id) && core_kind(base) == core_kind(of) &&
+		    base->excludes == of->excludes && same_cgroup(base, of) &&
 		    counted(table, place, i))
 			return stat_count(table, place, i);
 	}

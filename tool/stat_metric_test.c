@@ -85,6 +85,20 @@ static void test_formulas(void **state)
 		 PERF_COUNT_HW_CPU_CYCLES, 2, 50, "frontend cycles idle"},
 		{PERF_TYPE_HW_CACHE, CACHE(L1D, READ, MISS), 3, PERF_TYPE_HW_CACHE,
 		 CACHE(L1D, READ, ACCESS), 12, 25, "of all L1-dcache loads"},
+		{PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND, 3, PERF_TYPE_HARDWARE,
+		 PERF_COUNT_HW_CPU_CYCLES, 4, 75, "backend cycles idle"},
+		{PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, 50, PERF_TYPE_SOFTWARE,
+		 PERF_COUNT_SW_TASK_CLOCK, 1000, 5e7, "/sec"},
+		{PERF_TYPE_HW_CACHE, CACHE(L1D, READ, ACCESS), 9, PERF_TYPE_SOFTWARE,
+		 PERF_COUNT_SW_TASK_CLOCK, 1000, 9e6, "/sec"},
+		{PERF_TYPE_HW_CACHE, CACHE(LL, READ, MISS), 1, PERF_TYPE_HW_CACHE,
+		 CACHE(LL, READ, ACCESS), 8, 12.5, "of all LLC loads"},
+		{PERF_TYPE_HW_CACHE, CACHE(L1I, READ, MISS), 1, PERF_TYPE_HW_CACHE,
+		 CACHE(L1I, READ, ACCESS), 50, 2, "of all L1-icache loads"},
+		{PERF_TYPE_HW_CACHE, CACHE(ITLB, READ, MISS), 1, PERF_TYPE_HW_CACHE,
+		 CACHE(ITLB, READ, ACCESS), 50, 2, "of all iTLB loads"},
+		{PERF_TYPE_HW_CACHE, CACHE(L1D, PREFETCH, MISS), 1, PERF_TYPE_HW_CACHE,
+		 CACHE(L1D, PREFETCH, ACCESS), 50, 2, "of all L1-dcache prefetches"},
 		{PERF_TYPE_HW_CACHE, CACHE(DTLB, WRITE, MISS), 3, PERF_TYPE_HW_CACHE,
 		 CACHE(DTLB, WRITE, ACCESS), 300, 1, "of all dTLB stores"},
 		{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 50, PERF_TYPE_SOFTWARE,
@@ -133,6 +147,25 @@ static void test_modes_must_agree(void **state)
 	add(&f, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 100);
 	f.events[2].excludes = 2;
 	assert_metric(&f, 1, 3, "insn per cycle");
+}
+
+/* Cycles of the small cores say nothing of the instructions of the large ones. */
+static void test_kinds_of_core_must_agree(void **state)
+{
+	const uint64_t large = UINT64_C(4) << 32, small = UINT64_C(10) << 32;
+	struct fixture f;
+
+	(void)state;
+	start(&f);
+	add(&f, PERF_TYPE_HARDWARE, large | PERF_COUNT_HW_INSTRUCTIONS, 300);
+	add(&f, PERF_TYPE_HARDWARE, small | PERF_COUNT_HW_CPU_CYCLES, 200);
+	assert_none(&f, 1);
+	add(&f, PERF_TYPE_HARDWARE, large | PERF_COUNT_HW_CPU_CYCLES, 100);
+	assert_metric(&f, 1, 3, "insn per cycle");
+	/* The upper half of other configs is a part of the number. */
+	start(&f);
+	add(&f, PERF_TYPE_SOFTWARE, large | PERF_COUNT_SW_TASK_CLOCK, 1000);
+	assert_none(&f, 1);
 }
 
 static void test_cgroups_must_agree(void **state)
@@ -332,6 +365,7 @@ int main(void)
 		cmocka_unit_test(test_formulas),
 		cmocka_unit_test(test_clocks_against_the_time_elapsed),
 		cmocka_unit_test(test_modes_must_agree),
+		cmocka_unit_test(test_kinds_of_core_must_agree),
 		cmocka_unit_test(test_cgroups_must_agree),
 		cmocka_unit_test(test_not_counted),
 		cmocka_unit_test(test_rate_instead_of_formula),

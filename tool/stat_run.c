@@ -316,6 +316,37 @@ static bool can_measure(const struct stat_session *stat)
 	return stat->options.command || !table->nr_events;
 }
 
+/* One line on a terminal while there is nothing else to see; taken back by hide_progress(). */
+static bool has_progress(const struct stat_options *options)
+{
+	return isatty(STDERR_FILENO) && !options->interval &&
+	       (!options->command || options->repeat != 1);
+}
+
+static void show_progress(const struct stat_session *stat)
+{
+	const struct stat_options *options = &stat->options;
+	size_t run = stat->table.runs + 1;
+
+	if (!has_progress(options))
+		return;
+	if (!options->command)
+		fputs("counting (Ctrl-C ends) ", stderr);
+	else if (options->repeat)
+		fprintf(stderr, "run %zu of %zu ", run, options->repeat);
+	else
+		fprintf(stderr, "run %zu (Ctrl-C ends) ", run);
+	fflush(stderr);
+}
+
+static void hide_progress(const struct stat_session *stat)
+{
+	if (!has_progress(&stat->options))
+		return;
+	fputs("\r\033[K", stderr);
+	fflush(stderr);
+}
+
 /* @run->workload, if there is one, is prepared. */
 static int open_and_watch(struct run *run)
 {
@@ -342,10 +373,13 @@ static int open_and_watch(struct run *run)
 			return exec_status(rc);
 		}
 	}
-	if (can_measure(stat))
+	if (can_measure(stat)) {
+		show_progress(stat);
 		watch_run(run);
-	else
+		hide_progress(stat);
+	} else {
 		run->start = run->end = stat_now();
+	}
 	if (!run->ended)
 		stat_disable(stat);
 	if (options->interval &&
@@ -377,19 +411,6 @@ static int measure(struct run *run)
 	return status;
 }
 
-static void show_progress(const struct stat_options *options, size_t run)
-{
-	if (options->repeat == 1 || !isatty(STDERR_FILENO))
-		return;
-	if (!run)
-		fputs("\r\033[K", stderr);
-	else if (options->repeat)
-		fprintf(stderr, "\r\033[Krun %zu of %zu ", run, options->repeat);
-	else
-		fprintf(stderr, "\r\033[Krun %zu (Ctrl-C ends) ", run);
-	fflush(stderr);
-}
-
 static int status_of_command(const struct stat_session *stat)
 {
 	if (!stat->options.command)
@@ -411,14 +432,12 @@ int stat_run(struct stat_session *stat)
 	for (size_t i = 1; status == TOOL_OK; i++) {
 		struct run run = {.stat = stat, .watch = &watch};
 
-		show_progress(options, i);
 		status = measure(&run);
 		tally_workload_free(run.workload);
 		stat_close(stat);
 		if (stat->interrupted || i == options->repeat)
 			break;
 	}
-	show_progress(options, 0);
 	stop_watch(&watch);
 	if (status != TOOL_OK)
 		return status;

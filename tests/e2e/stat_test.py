@@ -490,6 +490,49 @@ def case_output_goes_to_a_file():
     equal(done.returncode, 1)
 
 
+def case_output_goes_to_a_descriptor():
+    with tempfile.TemporaryFile('w+') as file:
+        fd = file.fileno()
+        done = tally('stat', '-x,', '--log-fd', str(fd), '-e', 'page-faults', '--', 'true',
+                     pass_fds=(fd,))
+        equal((done.returncode, done.stderr), (0, ''))
+        file.seek(0)
+        contains(file.read(), ',page-faults,')
+    done = tally('stat', '--log-fd', '77', '--', 'true')
+    equal(done.returncode, 1)
+    contains(done.stderr, 'descriptor 77: Bad file descriptor')
+    equal(tally('stat', '--log-fd', '2', '-o', '/dev/null', '--', 'true').returncode, 129)
+
+
+def on_terminal(*args):
+    """What a terminal gets to see while tally stat runs."""
+    master, slave = os.openpty()
+    child = subprocess.Popen([TALLY, 'stat', *args], stdout=slave, stderr=slave, stdin=slave,
+                             env=dict(os.environ, NO_COLOR='1'))
+    os.close(slave)
+    seen = b''
+    try:
+        while True:
+            part = os.read(master, 4096)
+            if not part:
+                break
+            seen += part
+    except OSError:  # Linux: EIO once the other side is closed
+        pass
+    os.close(master)
+    equal(child.wait(timeout=60), 0)
+    return seen.decode()
+
+
+def case_terminal_says_what_goes_on():
+    back = '\r\x1b[K'
+    seen = on_terminal('-r', '2', '-e', 'page-faults', '--', 'true')
+    check(seen.startswith('run 1 of 2 ' + back + 'run 2 of 2 ' + back), seen)
+    seen = on_terminal('-e', 'page-faults', '-p', str(os.getpid()), '--timeout', '50')
+    check(seen.startswith('counting (Ctrl-C ends) ' + back), seen)
+    equal(on_terminal('-e', 'page-faults', '--', 'true').count(back), 0)
+
+
 def case_full_disk_is_a_failure():
     if not os.path.exists('/dev/full'):
         skip('no /dev/full')
