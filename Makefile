@@ -3,7 +3,7 @@
 BUILD ?= build
 SANITIZED = build-sanitized
 
-.PHONY: build demo check bench fuzz install clean packages
+.PHONY: build demo check corpus bench fuzz install clean packages
 
 build: packages $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -27,6 +27,11 @@ check: build $(SANITIZED)/build.ninja
 
 bench: build
 	@bench/run $(BUILD)
+
+# Real programs natively and under tally run: as they are, as in a container,
+# and without perf events.
+corpus: build
+	@tests/corpus/all $(BUILD)
 
 fuzz: packages $(SANITIZED)/build.ninja
 	@ninja -C $(SANITIZED)
