@@ -3,7 +3,7 @@
 BUILD ?= build
 SANITIZED = build-sanitized
 
-.PHONY: build demo check corpus bench fuzz install clean packages
+.PHONY: build demo check corpus soak bench fuzz install clean packages
 
 build: packages $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -32,6 +32,10 @@ bench: build
 # and without perf events.
 corpus: build
 	@tests/corpus/all $(BUILD)
+
+# The same in random order, with signals from outside.
+soak: build
+	@TALLY=$(BUILD)/tally tests/corpus/soak.py --minutes $(or $(MINUTES),60)
 
 fuzz: packages $(SANITIZED)/build.ninja
 	@ninja -C $(SANITIZED)
