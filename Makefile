@@ -3,7 +3,7 @@
 BUILD ?= build
 SANITIZED = build-sanitized
 
-.PHONY: build demo check corpus soak bench fuzz install clean packages
+.PHONY: build demo check corpus soak bench bench-run fuzz install clean packages
 
 build: packages $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -36,6 +36,9 @@ corpus: build
 # The same in random order, with signals from outside.
 soak: build
 	@TALLY=$(BUILD)/tally tests/corpus/soak.py --minutes $(or $(MINUTES),60)
+
+bench-run: build
+	@bench/run_all $(BUILD)
 
 fuzz: packages $(SANITIZED)/build.ninja
 	@ninja -C $(SANITIZED)
