@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/filter.h"
 #include "tool/memory.h"
 
 #define MOST_LINES     5
@@ -23,9 +22,8 @@ void nameless_function(struct nameless *nameless, uint32_t function)
 	const struct function *f = places_function(nameless->places, function);
 	struct nameless_dso *dso;
 
-	/* Outside of all mappings there is no file to be missing; the names of all others are
-	 * known. */
-	if (!f->dso || strcmp(f->name, UNKNOWN))
+	/* Outside of all mappings there is no file that could name it. */
+	if (!f->dso || !f->nameless)
 		return;
 	if (f->dso >= nameless->nr) {
 		nameless->dsos = tool_grow(nameless->dsos, &nameless->room, f->dso + 1,

@@ -48,7 +48,8 @@ struct places *places_new(struct tally_machine *machine)
 	places->machine = machine;
 	number_source(places, UNKNOWN);
 	number_dso(places, NULL);
-	number_function(places, &(struct function){.name = UNKNOWN, .level = '.'});
+	number_function(places,
+			&(struct function){.name = UNKNOWN, .nameless = true, .level = '.'});
 	return places;
 }
 
@@ -232,6 +233,7 @@ static void make_frames(struct places *places, struct place *place)
 		function.inlined = false;
 	}
 	function.name = symbol ? symbol->name : UNKNOWN;
+	function.nameless = !symbol;
 	function.identity = symbol ? symbol->start : 0;
 	/* The line of the function itself when inlined ones have theirs, else the innermost. */
 	add_frame(places, &function,

@@ -35,6 +35,7 @@ struct frame {
 struct function {
 	uint32_t dso;
 	const char *name; /* "[unknown]" when there is none */
+	bool nameless;
 	char level;
 	bool inlined;
 	uint64_t identity; /* what tells two of one name apart */
