@@ -9,6 +9,7 @@
  *	sleeps N MS	   sleeps N times
  *	moved MS	   goes to processor 0 and burns there
  *	hold		   burns until its standard input ends
+ *	beside PID MS	   sleeps until another process has burnt so much
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -109,6 +110,25 @@ static int hold(void)
 	return 0;
 }
 
+static int wait_beside(pid_t pid, uint64_t ms)
+{
+	struct timespec used, end;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &end))
+		return 1;
+	end.tv_nsec += ms % 1000 * 1000000;
+	end.tv_sec += ms / 1000 + end.tv_nsec / 1000000000;
+	end.tv_nsec %= 1000000000;
+	do {
+		usleep(1000);
+		if (clock_gettime(clock, &used))
+			return 1;
+	} while (used.tv_sec < end.tv_sec ||
+		 (used.tv_sec == end.tv_sec && used.tv_nsec < end.tv_nsec));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int first = argc > 2 ? atoi(argv[2]) : 0;
@@ -124,6 +144,8 @@ int main(int argc, char **argv)
 		return run_child(first);
 	else if (!strcmp(argv[1], "moved"))
 		return run_moved(first);
+	else if (!strcmp(argv[1], "beside"))
+		return wait_beside(first, second);
 	else if (!strcmp(argv[1], "hold"))
 		return hold();
 	else if (!strcmp(argv[1], "forks"))

@@ -90,14 +90,6 @@ def tally_symbols(path='perf.data'):
     return collections.Counter(line.strip() for line in done.stdout.splitlines())
 
 
-def wait_until(condition, what, seconds=20):
-    """For what another process brings about: fails only when it never does."""
-    end = time.monotonic() + seconds
-    while not condition():
-        check(time.monotonic() < end, 'never seen: ' + what)
-        time.sleep(0.02)
-
-
 @contextlib.contextmanager
 def recorder(*args, **more):
     """A recorder in the background; its end is the caller's affair."""
@@ -140,13 +132,6 @@ def child_of(pid):
     return found[0]
 
 
-def let_run(pid, seconds):
-    """Waits until the process has had so much more processor time, however long that takes."""
-    clock = ~pid << 3 | 2  # clock_getcpuclockid(3)
-    start = time.clock_gettime(clock)
-    wait_until(lambda: time.clock_gettime(clock) - start >= seconds, 'that %d runs' % pid)
-
-
 def size_of(path):
     return os.path.getsize(path) if os.path.exists(path) else 0
 
@@ -160,7 +145,7 @@ def case_perf_reads_the_same_samples():
         ours, _ = dump()
         equal(len(ours), samples)
         equal(lost, 0)
-        check(samples > 100, samples)
+        check(samples > 20, samples)
         theirs = []
         for line in perf('script', '--ns', '-F', 'tid,time,period,ip').splitlines():
             tid, when, period, ip = re.match(r'\s*(\d+)\s+([\d.]+):\s+(\d+)\s+(\w+)', line).groups()
@@ -411,7 +396,7 @@ def case_off_cpu():
 def case_whole_system():
     need_root()
     with folder(), held_target() as target:
-        record('-a', '--', 'sleep', '0.2')
+        record('-a', '--', TARGET, 'beside', str(target.pid), '100')
         check(target.pid in {s.pid for s in dump()[0]}, 'a running program was not seen')
         check(perf_symbols()['spin_alpha'] > 0, 'its symbols were not found')
 
@@ -454,7 +439,7 @@ def case_a_cgroup():
         with folder(), held_target() as inside, held_target():
             with open(path + '/cgroup.procs', 'w') as procs:
                 procs.write(str(inside.pid))
-            record('-G', os.path.basename(path), '--', 'sleep', '0.2')
+            record('-G', os.path.basename(path), '--', TARGET, 'beside', str(inside.pid), '100')
             equal({s.pid for s in dump()[0]}, {inside.pid})
     finally:
         os.rmdir(path)
@@ -475,7 +460,7 @@ def case_attached_until_the_target_ends():
 
 def case_attached_to_a_thread():
     with folder(), held_target() as target:
-        record('-t', str(target.pid), '--', 'sleep', '0.2')
+        record('-t', str(target.pid), '--', TARGET, 'beside', str(target.pid), '100')
         samples, _ = dump()
         check(samples, 'no samples')
         equal({s.tid for s in samples}, {target.pid})

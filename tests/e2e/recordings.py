@@ -44,14 +44,16 @@ def frame_pointers():
     return record('fp', '-F', '2000', '-e', 'cpu-clock', '-g')
 
 
+def on_one_processor():
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
 def one_processor():
     """
     What was recorded first stands first. Of several processors, perf writes down one after the
     other: a file's beginning may have all samples of a program and not where its code was mapped.
     """
-    cpu = min(os.sched_getaffinity(0))
-    return record('one', '-F', '2000', '-e', 'cpu-clock', '-g',
-                  preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+    return record('one', '-F', '2000', '-e', 'cpu-clock', '-g', preexec_fn=on_one_processor)
 
 
 def dwarf():

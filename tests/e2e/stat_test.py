@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """tally stat on a program that does a known number of things, and beside perf stat."""
+import contextlib
+import glob
 import os
 import re
 import resource
@@ -43,6 +45,20 @@ def perf_count(event, *command):
     if not value.isdigit():
         skip('perf says %s' % value)
     return int(value)
+
+
+def wait_until_counted(watch, target):
+    """Until tally counts what is there already, and there was some of it."""
+    def waits():
+        with open('/proc/%d/stat' % watch.pid) as file:
+            state = file.read().rsplit(')', 1)[1].split()[0]
+        with contextlib.suppress(OSError):  # what it closes meanwhile
+            files = glob.glob('/proc/%d/fd/*' % watch.pid)
+            return state == 'S' and any('perf_event' in os.readlink(file) for file in files)
+        return False
+
+    wait_until(waits, 'that tally counts')
+    let_run(target.pid, 0.05)
 
 
 def case_page_faults_are_those_that_were_made():
@@ -261,10 +277,10 @@ def case_timeout_ends_each_of_several_runs():
 
 
 def case_interrupt_kills_a_command_that_outlives_the_timeout():
-    watch = subprocess.Popen([TALLY, 'stat', '-j', '-e', 'task-clock', '--timeout', '300', '--',
+    watch = subprocess.Popen([TALLY, 'stat', '-j', '-e', 'task-clock', '--timeout', '1500', '--',
                               'sh', '-c', 'trap "" TERM INT; exec %s spin' % TARGET],
                              stderr=subprocess.PIPE, text=True)
-    time.sleep(0.8)
+    time.sleep(3)
     equal(watch.poll(), None)
     watch.send_signal(signal.SIGINT)
     found = json.loads(watch.communicate(timeout=30)[1])
@@ -296,7 +312,7 @@ def case_running_process_is_counted_until_it_ends():
     target = subprocess.Popen([TARGET, 'spin'])
     watch = subprocess.Popen([TALLY, 'stat', '-j', '-e', 'task-clock', '-p', str(target.pid)],
                              stderr=subprocess.PIPE, text=True)
-    time.sleep(0.3)
+    wait_until_counted(watch, target)
     target.kill()
     target.wait()
     found = json.loads(watch.communicate(timeout=30)[1])
@@ -309,7 +325,7 @@ def case_interrupt_keeps_the_results():
     target = subprocess.Popen([TARGET, 'spin'])
     watch = subprocess.Popen([TALLY, 'stat', '-j', '-e', 'task-clock', '-t', str(target.pid)],
                              stderr=subprocess.PIPE, text=True)
-    time.sleep(0.3)
+    wait_until_counted(watch, target)
     watch.send_signal(signal.SIGINT)
     found = json.loads(watch.communicate(timeout=30)[1])
     target.kill()

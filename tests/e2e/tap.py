@@ -16,6 +16,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import traceback
 
 TALLY = os.environ.get('TALLY', 'tally')
@@ -65,6 +66,21 @@ def tally_json(*args, status=0, **more):
     done = tally(*args, **more)
     equal(done.returncode, status, 'status of tally %s\n%s' % (' '.join(args), done.stderr))
     return json.loads(done.stdout)
+
+
+def wait_until(condition, what, seconds=60):
+    """For what another process brings about: fails only when it never does."""
+    end = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < end, 'never seen: ' + what)
+        time.sleep(0.02)
+
+
+def let_run(pid, seconds):
+    """Waits until the process has had so much more processor time, however long that takes."""
+    clock = ~pid << 3 | 2  # clock_getcpuclockid(3)
+    start = time.clock_gettime(clock)
+    wait_until(lambda: time.clock_gettime(clock) - start >= seconds, 'that %d runs' % pid)
 
 
 @contextlib.contextmanager
