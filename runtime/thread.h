@@ -10,20 +10,22 @@
 #ifndef RUNTIME_THREAD_H
 #define RUNTIME_THREAD_H
 
-#define THREAD_SELF    0x00
-#define THREAD_RCX     0x08
-#define THREAD_RDX     0x10
-#define THREAD_RAX     0x18
-#define THREAD_TARGET  0x20
-#define THREAD_EXIT    0x28
-#define THREAD_PENDING 0x2c
-#define THREAD_STACK   0x30
-#define THREAD_CACHE   0x38
-#define THREAD_LEAVE   0x40
-#define THREAD_MISS    0x48
-#define THREAD_REGS    0x80
-#define THREAD_RIP     0x100
-#define THREAD_RFLAGS  0x108
+#define THREAD_SELF	   0x00
+#define THREAD_RCX	   0x08
+#define THREAD_RDX	   0x10
+#define THREAD_RAX	   0x18
+#define THREAD_TARGET	   0x20
+#define THREAD_EXIT	   0x28
+#define THREAD_PENDING	   0x2c
+#define THREAD_STACK	   0x30
+#define THREAD_CACHE	   0x38
+#define THREAD_LEAVE	   0x40
+#define THREAD_JUMP_MISS   0x48
+#define THREAD_RETURN_MISS 0x50
+#define THREAD_FLAGS	   0x58
+#define THREAD_REGS	   0x80
+#define THREAD_RIP	   0x100
+#define THREAD_RFLAGS	   0x108
 
 #ifndef __ASSEMBLER__
 
@@ -66,7 +68,7 @@ struct thread {
 	uint64_t spill_rcx, spill_rdx, spill_rax;
 	uint64_t target;
 
-	uint32_t exit; /* the exit by which translated code was left: runtime/translate/exit.h */
+	uint32_t exit; /* the exit by which translated code was left: runtime/translate/cache.h */
 	/*
 	 * Not 0: a signal waits. Set by the signal handler when it finds the thread in the runtime;
 	 * the dispatcher calls linux_deliver() before it goes back to translated code.
@@ -74,12 +76,17 @@ struct thread {
 	uint32_t pending;
 	void *stack;	/* top of the thread's stack in the runtime, 16-aligned */
 	uint64_t cache; /* where in the code cache to go on */
-	void *leave;	/* translate_leave and translate_miss: filled in by translate_thread() */
-	void *miss;
-	uint64_t reserved[6];
+
+	/* Ways out of emitted code, which may be too far from the runtime for a direct jump. */
+	void *leave, *jump_miss, *return_miss;
+
+	uint64_t spill_flags; /* by lahf and seto, while enter.S looks a target up */
+	struct thread *next;  /* of the threads that the translator knows */
+	uint32_t inside;      /* not 0: the thread may be in emitted code */
+	uint64_t step; /* where the copy of one instruction lies that is to come first, or 0 */
 
 	/* The program's state, valid while the thread is in the runtime. */
-	struct regs regs;
+	_Alignas(64) struct regs regs;
 
 	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
 	int tid;
@@ -95,7 +102,9 @@ _Static_assert(offsetof(struct thread, pending) == THREAD_PENDING, "");
 _Static_assert(offsetof(struct thread, stack) == THREAD_STACK, "");
 _Static_assert(offsetof(struct thread, cache) == THREAD_CACHE, "");
 _Static_assert(offsetof(struct thread, leave) == THREAD_LEAVE, "");
-_Static_assert(offsetof(struct thread, miss) == THREAD_MISS, "");
+_Static_assert(offsetof(struct thread, jump_miss) == THREAD_JUMP_MISS, "");
+_Static_assert(offsetof(struct thread, return_miss) == THREAD_RETURN_MISS, "");
+_Static_assert(offsetof(struct thread, spill_flags) == THREAD_FLAGS, "");
 _Static_assert(offsetof(struct thread, regs) == THREAD_REGS, "");
 _Static_assert(offsetof(struct thread, regs.rip) == THREAD_RIP, "");
 _Static_assert(offsetof(struct thread, regs.rflags) == THREAD_RFLAGS, "");

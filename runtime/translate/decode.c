@@ -441,6 +441,7 @@ bool insn_decode(struct insn *insn, const uint8_t *code, size_t size)
 	if (!read_immediate(&r, insn))
 		goto cut;
 	insn->class = insn->shape->class;
+	insn->map = r.map;
 	insn->length = r.at;
 	return true;
 cut:
@@ -655,6 +656,46 @@ static void operand_effects(const struct insn *insn, struct insn_effects *e)
 			      s->opreg_access);
 	if (s->vvvv_access)
 		touch(e, insn->vvvv, s->vvvv_access, 8);
+}
+
+void insn_flags(const struct insn *insn, uint8_t *read, uint8_t *written)
+{
+	const struct insn_shape *s = insn->shape;
+
+	*read = s->flags_read;
+	*written = s->flags_written;
+	if (((s->traits & TRAIT_STRING) && (insn->prefixes & (PREFIX_REP | PREFIX_REPNE))) ||
+	    ((s->traits & TRAIT_COUNT) && may_shift_by_zero(insn)))
+		*read |= *written;
+}
+
+static bool memory_in_gs(const struct insn *insn)
+{
+	struct insn_effects effects;
+
+	insn_effects(insn, &effects);
+	for (unsigned int i = 0; i < effects.nr_memory; i++)
+		if (effects.memory[i].access != ACCESS_NONE)
+			return true;
+	return false;
+}
+
+bool insn_uses_gs(const struct insn *insn)
+{
+	const unsigned int reg = insn->modrm >> 3 & 7;
+
+	if ((insn->prefixes & PREFIX_GS) && memory_in_gs(insn))
+		return true;
+	switch (insn->map << 8 | insn->opcode) {
+	case 0x08e: /* mov to gs */
+		return reg == 5;
+	case 0x1a9: /* pop gs */
+	case 0x1b5: /* lgs */
+		return true;
+	case 0x1ae: /* rdgsbase, wrgsbase */
+		return (insn->shape->traits & TRAIT_FSGS) && (reg & 1);
+	}
+	return false;
 }
 
 void insn_effects(const struct insn *insn, struct insn_effects *effects)

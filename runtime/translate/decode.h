@@ -61,6 +61,7 @@ struct insn {
 	uint8_t prefixes;
 	uint8_t rex;
 	bool has_rex; /* a REX prefix: byte registers 4 to 7 are spl ... dil, not ah ... bh */
+	uint8_t map;  /* 0: opcodes of one byte; 1: of 0f and one more; else others */
 	uint8_t opcode;
 	uint8_t opcode_at; /* offsets of the parts; 0 when there is none */
 	uint8_t modrm_at;
@@ -129,5 +130,11 @@ struct insn_effects {
 };
 
 void insn_effects(const struct insn *insn, struct insn_effects *effects);
+
+/* The flags alone, for less. */
+void insn_flags(const struct insn *insn, uint8_t *read, uint8_t *written);
+
+/* Whether it depends on GS: accesses memory through it, reads its base or changes it. */
+bool insn_uses_gs(const struct insn *insn);
 
 #endif

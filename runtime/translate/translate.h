@@ -17,9 +17,9 @@
 /* ---- what the rest of the runtime calls ---- */
 
 /* Sizes of the areas, all of them zeroed, page-aligned and touched only as far as they are used. */
-#define TRANSLATE_CODE_SIZE  (96UL << 20)
+#define TRANSLATE_CODE_SIZE  (64UL << 20)
 #define TRANSLATE_TABLE_SIZE (1UL << 20)
-#define TRANSLATE_META_SIZE  (96UL << 20)
+#define TRANSLATE_META_SIZE  (112UL << 20)
 
 struct translate_memory {
 	void *code;   /* readable, writable, executable; within 2 GiB of the program's code */
@@ -30,8 +30,14 @@ struct translate_memory {
 /* Once a process, before anything else here. A forked child goes on with its copy. */
 void translate_init(const struct translate_memory *memory);
 
-/* Fills in the translator's members of a new thread. */
+/* Makes a thread known that is about to run, and fills in the translator's members of it. */
 void translate_thread(struct thread *thread);
+
+/* It will not run any more. */
+void translate_thread_gone(struct thread *thread);
+
+/* In a forked child: @thread, made known or not, is the only one. */
+void translate_forked(struct thread *thread);
 
 /*
  * Runs the program from thread->regs; never returns. To be called with GS base at @thread. Goes on
@@ -63,8 +69,9 @@ enum translate_place {
 
 /*
  * @regs holds what a signal frame of @thread says, with rip in the code cache or in the assembly
- * around it. For TRANSLATE_INSIDE @regs becomes the state in which the processor would be were it
- * executing the program itself: before an instruction, or after it when its work is done.
+ * around it. Takes no lock, and some 8 KiB of stack. For TRANSLATE_INSIDE @regs becomes the state
+ * in which the processor would be were it executing the program itself: before an instruction, or
+ * after it when its work is done.
  */
 enum translate_place translate_recover(const struct thread *thread, struct regs *regs);
 

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Branches. What the program sees is as if they had been executed where they stand: the addresses
+ * that are pushed are its own, and no flag changes.
+ *
+ * A target that is not known in advance is looked up in a table of candidates, by some bits of its
+ * address. The site does not compare: an entry leads to where the candidate arrives, and the code
+ * there, which knows whether flags are live, verifies that it was meant. Free places of the
+ * tables lead to the ways out.
+ *
+ * Calls and returns keep the processor's own predictor of returns in step: a call is a call, a
+ * return a return. The call's own return address is that of the pad that follows it in the cache;
+ * the program's goes over it.
+ */
+#include "runtime/translate/build.h"
+
+/* ---- the lookup ---- */
+
+/* rorx $4, %ecx, %ecx where there is one: functions are 16-aligned; movzwl %cx, %ecx */
+static void emit_jump_index(struct builder *b)
+{
+	if (cache.lookup.rotate)
+		EMIT(b, 0xc4, 0xe3, 0x7b, 0xf0, 0xc9, 0x04);
+	EMIT(b, 0x0f, 0xb7, 0xc9);
+}
+
+/* With the target in rcx and in thread->target: jmp *jump_table(, %rcx, 8) */
+static void emit_table_jump(struct builder *b)
+{
+	emit_jump_index(b);
+	EMIT(b, 0xff, 0x24, 0xcd);
+	emit32(b, (uint32_t)(uintptr_t)cache.lookup.tables);
+}
+
+/* ---- arriving ---- */
+
+/*
+ * Goes on if the word at THREAD_TARGET, or on top of the stack, is @pc, else to @miss. rcx is free.
+ *
+ *	flags dead	lea pc(%rip), %rcx; cmp %rcx, WORD; jne miss
+ *	flags live	mov %rdx, %gs:RDX; movabs $-pc, %rcx; mov WORD, %rdx; lea (%rcx, %rdx),
+ *%rcx; mov %gs:RDX, %rdx; jrcxz 1f; jmp miss; 1:
+ *
+ * With pc in the low 2 GiB an immediate does.
+ */
+static void emit_verify(struct builder *b, uint64_t pc, bool stack, uint32_t miss, bool live,
+			struct state state)
+{
+	const uint64_t way = (uint64_t)cache.lookup.code + miss;
+	const bool low = pc < 1UL << 31;
+
+	mark(b, state);
+	if (!live && low) {
+		/* cmpq $pc, WORD */
+		if (stack)
+			EMIT(b, 0x48, 0x81, 0x3c, 0x24);
+		else
+			EMIT(b, 0x65, 0x48, 0x81, 0x3c, 0x25, THREAD_TARGET, 0, 0, 0);
+		emit32(b, (uint32_t)pc);
+	} else if (!live) {
+		if (reaches(b, pc, 7)) {
+			EMIT(b, 0x48, 0x8d, 0x0d);
+			emit_relative(b, pc);
+		} else {
+			EMIT(b, 0x48, 0xb9);
+			emit64(b, pc);
+		}
+		if (stack)
+			EMIT(b, 0x48, 0x39, 0x0c, 0x24);
+		else
+			EMIT(b, 0x65, 0x48, 0x39, 0x0c, 0x25, THREAD_TARGET, 0, 0, 0);
+	}
+	if (!live) {
+		EMIT(b, 0x0f, 0x85);
+		emit_relative(b, way);
+		return;
+	}
+	if (low) {
+		if (stack)
+			EMIT(b, 0x48, 0x8b, 0x0c, 0x24);
+		else
+			emit_fill(b, REG_RCX, THREAD_TARGET);
+		EMIT(b, 0x48, 0x8d, 0x89); /* lea -pc(%rcx), %rcx */
+		emit32(b, (uint32_t)-pc);
+	} else {
+		emit_spill(b, REG_RDX, THREAD_RDX);
+		state.spills |= SPILL_RDX;
+		mark(b, state);
+		EMIT(b, 0x48, 0xb9);
+		emit64(b, -pc);
+		if (stack)
+			EMIT(b, 0x48, 0x8b, 0x14, 0x24);
+		else
+			emit_fill(b, REG_RDX, THREAD_TARGET);
+		EMIT(b, 0x48, 0x8d, 0x0c, 0x11); /* lea (%rcx, %rdx), %rcx */
+		emit_fill(b, REG_RDX, THREAD_RDX);
+	}
+	EMIT(b, 0xe3, 0x05, 0xe9);
+	emit_relative(b, way);
+}
+
+/* Whether flags are live where the landing or pad for @pc is to be; a rehearsal remembers. */
+static bool arrival_live(struct builder *b, uint64_t pc)
+{
+	const uint32_t bit = 1u << b->nr_arrivals++;
+
+	if (!b->asked && flags_live(b, pc))
+		b->fragment->live_flags |= bit;
+	return b->fragment->live_flags & bit;
+}
+
+void emit_landing(struct builder *b, uint64_t pc)
+{
+	emit_verify(b, pc, false, cache.jump_miss, arrival_live(b, pc),
+		    (struct state){.where = AT_TARGET, .spills = SPILL_RCX});
+	mark_pc(b, pc, SPILL_RCX);
+	emit_fill(b, REG_RCX, THREAD_RCX);
+	mark_pc(b, pc, 0);
+}
+
+void emit_pad(struct builder *b, uint64_t pc)
+{
+	b->pad = here(b) - (uint64_t)cache.lookup.code;
+	emit_verify(b, pc, true, cache.return_miss, arrival_live(b, pc),
+		    (struct state){.where = AT_STACK, .spills = SPILL_RCX});
+	EMIT(b, 0x48, 0x8d, 0x64, 0x24, 0x08); /* lea 8(%rsp), %rsp */
+	mark_pc(b, pc, SPILL_RCX);
+	emit_fill(b, REG_RCX, THREAD_RCX);
+	mark_pc(b, pc, 0);
+}
+
+/* ---- conditions ---- */
+
+void emit_jcc(struct builder *b)
+{
+	align_patch(b, 2);
+	emit8(b, 0x0f);
+	emit8(b, 0x80 | (b->insn.opcode & 0xf));
+	emit_exit(b, insn_target(&b->insn, b->pc), EXIT_LINK);
+}
+
+/*
+ *	loop taken; jmp on; taken: jmp TARGET; on:
+ */
+void emit_loop(struct builder *b)
+{
+	uint8_t *on;
+
+	if (b->insn.prefixes & PREFIX_ADDRESS)
+		emit8(b, 0x67);
+	emit8(b, b->insn.opcode);
+	emit8(b, 2);
+	mark_pc(b, b->pc + b->insn.length, 0);
+	EMIT(b, 0xeb, 0);
+	on = b->at;
+	mark_pc(b, insn_target(&b->insn, b->pc), 0);
+	emit_exit_jump(b, insn_target(&b->insn, b->pc), EXIT_LINK);
+	on[-1] = b->at - on;
+}
+
+/* No transaction ever begins: to the program all of them abort at once, with no hint to retry. */
+void emit_xbegin(struct builder *b)
+{
+	EMIT(b, 0xb8, 0, 0, 0, 0); /* mov $0, %eax */
+	emit_exit_jump(b, insn_target(&b->insn, b->pc), EXIT_LINK);
+}
+
+/* ---- jumps and returns ---- */
+
+/* rcx to its slot, the target to rcx and thread->target */
+static void emit_target(struct builder *b)
+{
+	emit_spill(b, REG_RCX, THREAD_RCX);
+	mark_pc(b, b->pc, SPILL_RCX);
+	emit_operand_to_rcx(b);
+	emit_spill(b, REG_RCX, THREAD_TARGET);
+}
+
+void emit_jump_indirect(struct builder *b)
+{
+	emit_target(b);
+	emit_table_jump(b);
+}
+
+/*
+ *	mov %rcx, %gs:RCX; movzwl (%rsp), %ecx; push return_table(, %rcx, 8); ret
+ *
+ * The word below the stack pointer is lost, as it would be in a signal. The pad of the program's
+ * return address takes it off the stack. A return that takes more than that off is a jump.
+ */
+void emit_return(struct builder *b)
+{
+	emit_spill(b, REG_RCX, THREAD_RCX);
+	mark_pc(b, b->pc, SPILL_RCX);
+	if (b->insn.imm_size) {
+		EMIT(b, 0x48, 0x8b, 0x0c, 0x24); /* mov (%rsp), %rcx */
+		emit_spill(b, REG_RCX, THREAD_TARGET);
+		EMIT(b, 0x48, 0x8d, 0xa4, 0x24); /* lea 8+n(%rsp), %rsp */
+		emit32(b, 8 + (uint16_t)b->insn.imm);
+		mark(b, (struct state){.where = AT_TARGET, .spills = SPILL_RCX});
+		emit_table_jump(b);
+		return;
+	}
+	EMIT(b, 0x0f, 0xb7, 0x0c, 0x24);
+	EMIT(b, 0xff, 0x34, 0xcd);
+	emit32(b, (uint32_t)(uintptr_t)(cache.lookup.tables + TABLE_ENTRIES));
+	mark(b, (struct state){.pc = b->pc, .spills = SPILL_RCX, .rsp = 8});
+	emit8(b, 0xc3);
+}
+
+/* ---- calls ---- */
+
+/*
+ *	call 1f			the processor expects a return to the pad
+ *	the pad			verifies that it is one to ADDRESS
+ *	jmp on
+ * 1:	lea 8(%rsp), %rsp
+ *	push ADDRESS		or movq $ADDRESS, (%rsp) where that can be said
+ *	jmp TARGET
+ *	ADDRESS
+ * on:
+ *
+ * One store of 64 bits, since the load of the return finds a value only in a store that has all of
+ * it.
+ */
+struct call {
+	uint8_t *to_thunk; /* behind the rel32 of the call */
+	uint8_t *to_end;   /* behind the rel8 of the jmp */
+	uint64_t address;
+	uint8_t spills;
+};
+
+static void begin_call(struct builder *b, struct call *call, uint8_t spills)
+{
+	call->address = b->pc + b->insn.length;
+	call->spills = spills;
+	EMIT(b, 0xe8, 0, 0, 0, 0);
+	call->to_thunk = b->at;
+	emit_pad(b, call->address);
+	EMIT(b, 0xeb, 0);
+	call->to_end = b->at;
+	call->to_thunk[-4] = b->at - call->to_thunk;
+}
+
+/* The return address; the disp32 of the constant, for end_call(), if there is one. */
+static uint8_t *push_address(struct builder *b, const struct call *call)
+{
+	mark(b, (struct state){.pc = b->pc, .spills = call->spills, .rsp = 8});
+	if (call->address < 1UL << 31) {
+		EMIT(b, 0x48, 0xc7, 0x04, 0x24); /* movq $address, (%rsp) */
+		emit32(b, (uint32_t)call->address);
+		return NULL;
+	}
+	EMIT(b, 0x48, 0x8d, 0x64, 0x24, 0x08);
+	mark_pc(b, b->pc, call->spills);
+	EMIT(b, 0xff, 0x35, 0, 0, 0, 0);
+	return b->at;
+}
+
+static void end_call(struct builder *b, const struct call *call, uint8_t *push)
+{
+	if (push) {
+		uint32_t disp = b->at - push;
+
+		__builtin_memcpy(push - 4, &disp, 4);
+		emit64(b, call->address);
+	}
+	call->to_end[-1] = b->at - call->to_end;
+	mark_pc(b, call->address, 0);
+}
+
+void emit_call(struct builder *b)
+{
+	const uint64_t target = insn_target(&b->insn, b->pc);
+	struct call call;
+	uint8_t *push;
+
+	begin_call(b, &call, 0);
+	push = push_address(b, &call);
+	mark_pc(b, target, 0);
+	emit_exit_jump(b, target, EXIT_LINK);
+	end_call(b, &call, push);
+}
+
+void emit_call_indirect(struct builder *b)
+{
+	struct call call;
+	uint8_t *push;
+
+	emit_target(b);
+	begin_call(b, &call, SPILL_RCX);
+	push = push_address(b, &call);
+	mark(b, (struct state){.where = AT_TARGET, .spills = SPILL_RCX});
+	emit_table_jump(b);
+	end_call(b, &call, push);
+}
+
+/* ---- the ways out ---- */
+
+/* jmp *%gs:member */
+static uint32_t emit_way(struct builder *b, uint8_t member)
+{
+	const uint32_t offset = b->at - cache.lookup.code;
+	const uint8_t jump[] = {0x65, 0xff, 0x24, 0x25, member, 0, 0, 0};
+
+	__builtin_memcpy(b->at, jump, sizeof(jump));
+	b->at += 1 << WAY_SHIFT;
+	return offset;
+}
+
+void emit_ways_out(struct builder *b)
+{
+	cache.jump_miss = emit_way(b, THREAD_JUMP_MISS);
+	cache.return_miss = emit_way(b, THREAD_RETURN_MISS);
+	cache.leave = emit_way(b, THREAD_LEAVE);
+}

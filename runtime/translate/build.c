@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A fragment: decode an instruction, copy it, next. Nothing is gathered first and nothing is gone
+ * over again, since most code of most programs runs a few times only.
+ *
+ * The builder goes on through the not-taken side of conditions, through forward jumps and behind
+ * calls, as long as nothing was built for where it gets, so that a path that is usually taken
+ * lies in one piece. Whatever ends it, there is one way to end: a jump to the next address.
+ *
+ * The same code runs as a rehearsal, to learn what the bytes of a fragment stand for: all that
+ * depends on more than the program's code and the place in the cache is kept in the fragment
+ * (nr_insns, live_flags), and b->asked tells.
+ */
+#include "runtime/translate/build.h"
+
+#include <linux/signal.h>
+
+/* When a fragment is long enough. */
+enum { MAX_INSNS = 96, MAX_EXITS = 12, MAX_ARRIVALS = 8 };
+
+/* The most that one instruction and the jump at the end may become, with slack for wide copies. */
+#define INSN_BYTES 192
+
+/* ---- exits ---- */
+
+void emit_exit(struct builder *b, uint64_t target, enum exit_kind kind)
+{
+	uint32_t id = 0;
+
+	if (!b->asked) {
+		id = cache.nr_exits++;
+		b->fragment->nr_exits++;
+		cache.exits[id] = (struct exit){
+			.target = target,
+			.site = b->at - cache.lookup.code,
+			.kind = kind,
+			.length = b->insn.length,
+		};
+	}
+	emit32(b, 0);
+}
+
+void emit_exit_jump(struct builder *b, uint64_t target, enum exit_kind kind)
+{
+	align_patch(b, 1);
+	emit8(b, 0xe9);
+	emit_exit(b, target, kind);
+}
+
+/* ---- entries and pages ---- */
+
+/* From here on code is that of @pc. Returns the entry. */
+static struct entry *add_entry(struct builder *b, uint64_t pc, uint32_t body)
+{
+	struct entry *entry = &cache.lookup.entries[cache.nr_entries++];
+
+	b->fragment->nr_entries++;
+	*entry = (struct entry){
+		.pc = pc,
+		.body = body,
+		.fragment = b->fragment - cache.fragments,
+	};
+	return entry;
+}
+
+static uint32_t offset_here(const struct builder *b)
+{
+	return b->at - cache.lookup.code;
+}
+
+/* Whether the fragment may have code of @page: two at most, so that each is known for it. */
+static bool take_page(struct builder *b, uint64_t page)
+{
+	struct fragment *f = b->fragment;
+
+	if (f->pages[0] == page || f->pages[1] == page)
+		return true;
+	if (f->pages[0] && f->pages[1])
+		return false;
+	if (b->range.writable && !(f->flags & FRAGMENT_STEP))
+		memory_watch(page << PAGE_SHIFT, (page + 1) << PAGE_SHIFT);
+	f->pages[f->pages[0] ? 1 : 0] = page;
+	return true;
+}
+
+/* Reads the instruction at b->pc, once the pages that it comes from are watched. */
+static bool next_insn(struct builder *b, struct build_fault *fault)
+{
+	const uint64_t page = b->pc >> PAGE_SHIFT;
+
+	if (!take_page(b, page) || !fetch(b, fault))
+		return false;
+	if ((b->pc + b->insn.length - 1) >> PAGE_SHIFT == page)
+		return true;
+	/* It goes over the border: what was read there may have changed before it was watched. */
+	return take_page(b, page + 1) && fetch(b, fault);
+}
+
+/* ---- instructions ---- */
+
+static void copy(struct builder *b)
+{
+	uint64_t words[2];
+
+	__builtin_memcpy(words, b->code, 16);
+	__builtin_memcpy(b->at, words, 16);
+	b->at += b->insn.length;
+}
+
+static void plain(struct builder *b)
+{
+	if (__builtin_expect(b->insn.rip_relative, 0))
+		emit_rip_relative(b);
+	else
+		copy(b);
+}
+
+/* Whether to go on at the target of a direct jump instead of jumping. */
+static bool worth_following(const struct builder *b, uint64_t target)
+{
+	return target > b->pc && target < b->range.end && !b->range.writable && !cache_find(target);
+}
+
+/* What an instruction means for the fragment: whether it ends, with a jump or as it is. */
+enum next { GO_ON, STOP, STOPPED };
+
+static enum next control(struct builder *b)
+{
+	const struct insn *insn = &b->insn;
+	const uint64_t next = b->pc + insn->length;
+
+	switch (insn->class) {
+	case INSN_JCC:
+		emit_jcc(b);
+		break;
+	case INSN_JMP:
+		b->pc = insn_target(insn, b->pc);
+		return GO_ON;
+	case INSN_JMP_INDIRECT:
+		emit_jump_indirect(b);
+		return STOPPED;
+	case INSN_CALL:
+		emit_call(b);
+		break;
+	case INSN_CALL_INDIRECT:
+		emit_call_indirect(b);
+		break;
+	case INSN_RET:
+		emit_return(b);
+		return STOPPED;
+	case INSN_LOOP:
+		emit_loop(b);
+		break;
+	case INSN_XBEGIN:
+		emit_xbegin(b);
+		return STOPPED;
+	case INSN_SYSCALL:
+		emit_exit_jump(b, b->pc, EXIT_SYSCALL);
+		return STOPPED;
+	case INSN_INTERRUPT:
+		if (insn->opcode == 0xcd && (uint8_t)insn->imm == 0x80) {
+			emit_exit_jump(b, b->pc, EXIT_INT80);
+			return STOPPED;
+		}
+		copy(b);
+		b->pc = next;
+		return STOP;
+	case INSN_FAR:
+	case INSN_IRET:
+		emit_exit_jump(b, b->pc, EXIT_DETACH);
+		return STOPPED;
+	}
+	b->pc = next;
+	return GO_ON;
+}
+
+/* One instruction, at b->pc, which moves on. */
+static enum next step(struct builder *b)
+{
+	mark_pc(b, b->pc, 0);
+	b->nr_insns++;
+	b->source_end = b->pc + b->insn.length;
+	if (__builtin_expect(insn_uses_gs(&b->insn), 0)) {
+		emit_exit_jump(b, b->pc, EXIT_DETACH);
+		return STOPPED;
+	}
+	if (b->insn.class != INSN_PLAIN)
+		return control(b);
+	plain(b);
+	b->pc += b->insn.length;
+	return GO_ON;
+}
+
+/* ---- fragments ---- */
+
+static bool full(const struct builder *b)
+{
+	return b->nr_insns >= MAX_INSNS || b->fragment->nr_exits >= MAX_EXITS ||
+	       b->nr_arrivals >= MAX_ARRIVALS ||
+	       offset_here(b) - b->fragment->start > FRAGMENT_BYTES - 2 * INSN_BYTES;
+}
+
+/* The fragment ends right behind a call after all: what was an entry only stands for the pad. */
+static void retract_entry(const struct builder *b)
+{
+	struct entry *last = &cache.lookup.entries[cache.nr_entries - 1];
+
+	if (last->body == offset_here(b))
+		last->body = 0;
+}
+
+/*
+ * Behind a call: the pad of the return leads to what follows. If that is there already the fragment
+ * ends, and the entry made here only stands for the pad.
+ */
+static bool behind_call(struct builder *b)
+{
+	const bool known = cache_find(b->pc);
+
+	add_entry(b, b->pc, known ? 0 : offset_here(b))->pad = b->pad;
+	return !known;
+}
+
+/* After the instruction that step() has dealt with: whether to go on at b->pc. */
+static bool worth_going_on(struct builder *b, uint8_t class)
+{
+	switch (class) {
+	case INSN_JCC:
+		return !cache_find(b->pc);
+	case INSN_CALL:
+	case INSN_CALL_INDIRECT:
+		return behind_call(b);
+	}
+	return true;
+}
+
+/* A call site has one pad, so that the processor's prediction and the table agree: whoever comes by
+ * another way jumps to it. */
+static bool known_call(struct builder *b)
+{
+	if (b->insn.class != INSN_CALL && b->insn.class != INSN_CALL_INDIRECT)
+		return false;
+	if (cache_find(b->pc))
+		return true;
+	add_entry(b, b->pc, offset_here(b));
+	return false;
+}
+
+/*
+ * The next instruction of a new fragment. Anything that it decides on more than the instruction
+ * ends the fragment before or after it, so that a rehearsal needs to know their number only.
+ */
+static enum next build_next(struct builder *b, struct build_fault *fault)
+{
+	uint8_t class;
+	bool last = false;
+	enum next next;
+
+	if (full(b) || !next_insn(b, fault))
+		return STOP;
+	class = b->insn.class;
+	if (b->nr_insns && known_call(b))
+		return STOP;
+	if (class == INSN_JMP)
+		last = !worth_following(b, insn_target(&b->insn, b->pc));
+	next = step(b);
+	return next == GO_ON && (last || !worth_going_on(b, class)) ? STOP : next;
+}
+
+/* The one way in which fragments end that do not end in a branch. */
+static void end_with_jump(struct builder *b)
+{
+	mark_pc(b, b->pc, 0);
+	emit_exit_jump(b, b->pc, b->fragment->flags & FRAGMENT_STEP ? EXIT_STEP : EXIT_LINK);
+}
+
+static void emit_arrival(struct builder *b)
+{
+	if (b->fragment->flags & FRAGMENT_LANDING)
+		emit_landing(b, b->pc);
+	if (b->fragment->flags & FRAGMENT_PAD)
+		emit_pad(b, b->pc);
+}
+
+/* Begins a fragment at the end of the arrays; nobody knows it until it is published. */
+static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct build_fault *fault)
+{
+	struct fragment *f = &cache.fragments[cache.nr_fragments];
+	const int code = memory_code(pc, &b->range);
+
+	if (code) {
+		*fault = (struct build_fault){SIGSEGV, code, pc};
+		return false;
+	}
+	cache.code_next = (cache.code_next + 15) & ~15u;
+	b->at = cache.lookup.code + cache.code_next;
+	b->pc = pc;
+	b->fragment = f;
+	*f = (struct fragment){
+		.pc = pc,
+		.start = cache.code_next,
+		.entries = cache.nr_entries,
+		.exits = cache.nr_exits,
+		.flags = flags,
+	};
+	return true;
+}
+
+/* Keeps what the fragment was made from, for rehearsals, if that is likely to change. */
+static void keep_source(const struct builder *b)
+{
+	struct fragment *f = b->fragment;
+	const uint16_t n = b->source_end - f->pc;
+	uint8_t *to = cache.sources + cache.nr_sources;
+
+	if (!b->range.writable)
+		return;
+	f->source = cache.nr_sources;
+	__builtin_memcpy(to, &n, sizeof(n));
+	for (unsigned int i = 0; i < n; i++)
+		to[sizeof(n) + i] = ((const uint8_t *)f->pc)[i];
+	cache.nr_sources += sizeof(n) + n;
+}
+
+static void end(struct builder *b)
+{
+	struct fragment *f = b->fragment;
+
+	f->nr_insns = b->nr_insns;
+	f->end = offset_here(b);
+	keep_source(b);
+	cache.code_next = f->end;
+	cache.nr_fragments++;
+	cache_publish(f);
+}
+
+/* Gives an entry the landing or pad that it lacks, in a fragment of its own. */
+static void add_arrival(uint32_t id, enum arrival arrival)
+{
+	struct entry *e = &cache.lookup.entries[id];
+	struct builder b = {0};
+
+	if (arrival == ARRIVE_DIRECT || (arrival == ARRIVE_JUMP ? e->landing : e->pad))
+		return;
+	if (!begin(&b, e->pc, arrival == ARRIVE_JUMP ? FRAGMENT_LANDING : FRAGMENT_PAD,
+		   &(struct build_fault){0}))
+		return;
+	take_page(&b, b.pc >> PAGE_SHIFT);
+	emit_arrival(&b);
+	end_with_jump(&b);
+	if (arrival == ARRIVE_JUMP)
+		e->landing = b.fragment->start;
+	else
+		e->pad = b.fragment->start;
+	end(&b);
+}
+
+uint32_t build(uint64_t pc, enum arrival arrival, struct build_fault *fault)
+{
+	static const uint8_t flags[] = {0, FRAGMENT_LANDING, FRAGMENT_PAD};
+	uint32_t id = cache_find(pc);
+	struct builder b = {0};
+	struct entry *entry;
+	enum next next;
+
+	if (id) {
+		add_arrival(id, arrival);
+		return id;
+	}
+	if (!begin(&b, pc, flags[arrival], fault))
+		return 0;
+	emit_arrival(&b);
+	id = cache.nr_entries;
+	entry = add_entry(&b, pc, offset_here(&b));
+	entry->landing = arrival == ARRIVE_JUMP ? b.fragment->start : 0;
+	entry->pad = arrival == ARRIVE_RETURN ? b.fragment->start : 0;
+	do
+		next = build_next(&b, fault);
+	while (next == GO_ON);
+	if (!b.nr_insns) {
+		cache.nr_entries = b.fragment->entries;
+		cache.nr_exits = b.fragment->exits;
+		return 0;
+	}
+	if (next != STOPPED) {
+		retract_entry(&b);
+		end_with_jump(&b);
+	}
+	end(&b);
+	return id;
+}
+
+uint32_t build_step(uint64_t pc, struct build_fault *fault)
+{
+	struct builder b = {0};
+
+	if (!begin(&b, pc, FRAGMENT_STEP, fault) || !next_insn(&b, fault))
+		return 0;
+	if (step(&b) != STOPPED)
+		end_with_jump(&b);
+	end(&b);
+	return b.fragment->start;
+}
+
+struct state rehearse(const struct fragment *fragment, uint64_t address, uint8_t *buffer)
+{
+	struct fragment f = *fragment;
+	struct builder b = {
+		.at = buffer,
+		.shift = (intptr_t)(cache.lookup.code + f.start) - (intptr_t)buffer,
+		.pc = f.pc,
+		.fragment = &f,
+		.asked = address,
+		.state = {.pc = f.pc},
+	};
+	enum next next = GO_ON;
+
+	if (f.source) {
+		uint16_t copied;
+
+		__builtin_memcpy(&copied, cache.sources + f.source, sizeof(copied));
+		b.copy = cache.sources + f.source + sizeof(copied);
+		b.copied = copied;
+	}
+	emit_arrival(&b);
+	while (b.nr_insns < f.nr_insns && here(&b) <= address) {
+		if (!fetch(&b, &(struct build_fault){0}))
+			return b.state;
+		next = step(&b);
+	}
+	if (next != STOPPED && here(&b) <= address)
+		end_with_jump(&b);
+	return b.state;
+}

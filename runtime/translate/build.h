@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of the builder; see build.c. */
+#ifndef RUNTIME_TRANSLATE_BUILD_H
+#define RUNTIME_TRANSLATE_BUILD_H
+
+#include "runtime/translate/emit.h"
+
+/*
+ * Hooks for what is to happen beside the program. They may emit code that leaves all registers and
+ * flags alone; all NULL as long as nothing is counted.
+ */
+struct instrument {
+	void (*block)(struct builder *b, uint64_t pc);
+	void (*memory)(struct builder *b, const struct insn_memory *operand);
+	void (*branch)(struct builder *b);
+};
+
+/* How an entry is made ready to be arrived at. */
+enum arrival { ARRIVE_DIRECT, ARRIVE_JUMP, ARRIVE_RETURN };
+
+/*
+ * Builds code for @pc and returns its entry; or, if there is code but no landing or pad as asked
+ * for, adds that. With the translator locked. 0: @fault says why there can be none.
+ */
+struct build_fault {
+	int signo, code;
+	uint64_t address;
+};
+
+uint32_t build(uint64_t pc, enum arrival arrival, struct build_fault *fault);
+
+/* Builds code that executes the one instruction at @pc and leaves. Returns where it starts. */
+uint32_t build_step(uint64_t pc, struct build_fault *fault);
+
+/*
+ * Emits @fragment again into @buffer of FRAGMENT_BYTES and returns the program's state at @address
+ * in it.
+ */
+struct state rehearse(const struct fragment *fragment, uint64_t address, uint8_t *buffer);
+
+/* ---- fetch.c ---- */
+
+/* Decodes the instruction at b->pc. Returns 0, or how that fails, with @fault filled in. */
+bool fetch(struct builder *b, struct build_fault *fault);
+
+/* ---- exits ---- */
+
+/* The rel32 of an exit to @target; the caller has called align_patch(). */
+void emit_exit(struct builder *b, uint64_t target, enum exit_kind kind);
+
+/* jmp to it */
+void emit_exit_jump(struct builder *b, uint64_t target, enum exit_kind kind);
+
+/* ---- operand.c ---- */
+
+/* Copies an instruction with a RIP-relative operand, so that it has the same address. */
+void emit_rip_relative(struct builder *b);
+
+/* mov OPERAND, %rcx, with the r/m operand of an indirect branch. */
+void emit_operand_to_rcx(struct builder *b);
+
+/* ---- branch.c ---- */
+
+void emit_jcc(struct builder *b);
+void emit_loop(struct builder *b);
+void emit_xbegin(struct builder *b);
+void emit_jump_indirect(struct builder *b);
+void emit_return(struct builder *b);
+
+/* Ends with the return pad: what follows is executed after the return. */
+void emit_call(struct builder *b);
+void emit_call_indirect(struct builder *b);
+
+/* Where indirect jumps and calls to @pc, and returns to it, arrive. */
+void emit_landing(struct builder *b, uint64_t pc);
+void emit_pad(struct builder *b, uint64_t pc);
+
+/* Writes the ways out at the start of a half of the cache. */
+void emit_ways_out(struct builder *b);
+
+/* ---- flags.c ---- */
+
+/* Whether the flags at @pc may be read before all of them are written. */
+bool flags_live(const struct builder *b, uint64_t pc);
+
+#endif

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/translate/cache.h"
+
+#include "runtime/translate/build.h"
+
+struct cache cache;
+
+/*
+ *	code	ways out | fragments ... | stubs, by number of exit
+ *	meta	fragments | entries | exits | pages | sources | hashes, each twice the last
+ */
+enum {
+	MAX_FRAGMENTS = 256 << 10,
+	MAX_ENTRIES = 512 << 10,
+	MAX_EXITS = 1 << 20,
+	PAGE_SLOTS = 64 << 10,
+	SOURCES_SIZE = 8 << 20,
+	FIRST_SLOTS = 8 << 10,
+	LAST_SLOTS = 1 << 20,
+};
+
+/* What a write may run over the end of the code: copies are of 16 bytes. */
+#define SLACK 64
+
+#define STUBS (TRANSLATE_CODE_SIZE - MAX_EXITS * STUB_BYTES)
+
+/* A page that code was translated from. */
+struct page {
+	uint64_t number; /* 0: free */
+	uint32_t fragments;
+};
+
+struct meta {
+	struct fragment fragments[MAX_FRAGMENTS];
+	struct entry entries[MAX_ENTRIES];
+	struct exit exits[MAX_EXITS];
+	struct page pages[PAGE_SLOTS];
+	struct slot hashes[2 * LAST_SLOTS]; /* each behind its head, which takes a slot */
+	uint8_t sources[SOURCES_SIZE];
+};
+
+_Static_assert(sizeof(struct meta) <= TRANSLATE_META_SIZE, "");
+_Static_assert(sizeof(struct slots_head) == sizeof(struct slot), "");
+_Static_assert(STUBS > 32 << 20, "");
+
+_Static_assert(offsetof(struct lookup, slots) == LOOKUP_SLOTS, "");
+_Static_assert(offsetof(struct lookup, entries) == LOOKUP_ENTRIES, "");
+_Static_assert(offsetof(struct lookup, code) == LOOKUP_CODE, "");
+_Static_assert(offsetof(struct lookup, tables) == LOOKUP_TABLES, "");
+_Static_assert(offsetof(struct lookup, rotate) == LOOKUP_ROTATE, "");
+_Static_assert(offsetof(struct slot, entry) == SLOT_ENTRY, "");
+_Static_assert(offsetof(struct entry, body) == ENTRY_BODY, "");
+_Static_assert(offsetof(struct entry, landing) == ENTRY_ARRIVALS, "");
+_Static_assert(offsetof(struct entry, pad) == ENTRY_ARRIVALS + 4, "");
+_Static_assert(sizeof(struct entry) == 1 << ENTRY_SHIFT, "");
+
+/* rorx came with BMI2. */
+static bool has_rorx(void)
+{
+	uint32_t a = 7, b, c = 0, d;
+
+	__asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	return b >> 8 & 1;
+}
+
+/* ---- the hash ---- */
+
+static uint64_t hash(uint64_t key)
+{
+	return key * HASH_MULTIPLIER >> 32;
+}
+
+static struct slots_head *head(struct slot *slots)
+{
+	return (struct slots_head *)slots - 1;
+}
+
+/* The slot of @pc, or the free one where it would be. */
+static struct slot *probe(struct slot *slots, uint64_t pc)
+{
+	const uint64_t mask = head(slots)->mask;
+
+	for (uint64_t i = hash(~pc);; i++) {
+		struct slot *slot = &slots[i & mask];
+		const uint64_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+
+		if (key == ~pc || !key)
+			return slot;
+	}
+}
+
+uint32_t cache_find(uint64_t pc)
+{
+	struct slot *slots = __atomic_load_n(&cache.lookup.slots, __ATOMIC_ACQUIRE);
+	const uint32_t entry = __atomic_load_n(&probe(slots, pc)->entry, __ATOMIC_RELAXED);
+
+	/* Entry 0 has no body. */
+	return cache.lookup.entries[entry].body ? entry : 0;
+}
+
+static void insert(struct slot *slots, uint64_t pc, uint32_t entry)
+{
+	struct slot *slot = probe(slots, pc);
+
+	__atomic_store_n(&slot->entry, entry, __ATOMIC_RELEASE);
+	if (slot->key)
+		return;
+	head(slots)->used++;
+	__atomic_store_n(&slot->key, ~pc, __ATOMIC_RELEASE);
+}
+
+/* The next one lies behind, and is as large as all before it. Readers go on with the old one, which
+ * is whole and lacks only what is new. */
+static void grow(void)
+{
+	struct slot *old = cache.lookup.slots;
+	const uint64_t size = head(old)->mask + 1;
+	struct slot *slots = old + size + 1;
+
+	*head(slots) = (struct slots_head){.mask = 2 * size - 1};
+	for (uint64_t i = 0; i < size; i++)
+		if (cache.lookup.entries[old[i].entry].body)
+			insert(slots, ~old[i].key, old[i].entry);
+	__atomic_store_n(&cache.lookup.slots, slots, __ATOMIC_RELEASE);
+}
+
+/* ---- the tables of candidates ---- */
+
+static uint64_t address_of(uint32_t offset)
+{
+	return (uint64_t)cache.lookup.code + offset;
+}
+
+static void set_candidate(uint64_t *place, uint32_t offset)
+{
+	__atomic_store_n(place, address_of(offset), __ATOMIC_RELEASE);
+}
+
+static void clear_tables(void)
+{
+	for (unsigned int i = 0; i < TABLE_ENTRIES; i++)
+		cache.lookup.tables[i] = address_of(cache.jump_miss);
+	for (unsigned int i = 0; i < TABLE_ENTRIES; i++)
+		cache.lookup.tables[TABLE_ENTRIES + i] = address_of(cache.return_miss);
+}
+
+void cache_set_landing(const struct entry *entry)
+{
+	set_candidate(jump_place(entry->pc), entry->landing);
+}
+
+void cache_set_pad(const struct entry *entry)
+{
+	set_candidate(return_place(entry->pc), entry->pad);
+}
+
+static void withdraw(uint64_t *place, const struct fragment *f, uint32_t arrival, uint32_t miss)
+{
+	const uint64_t offset = *place - (uint64_t)cache.lookup.code;
+
+	if ((offset >= f->start && offset < f->end) || (arrival && offset == arrival))
+		set_candidate(place, miss);
+}
+
+/* ---- links ---- */
+
+static void write_stub(uint32_t id)
+{
+	struct builder b = {.at = cache.lookup.code + stub_of(id)};
+
+	EMIT(&b, 0x65, 0xc7, 0x04, 0x25, THREAD_EXIT, 0, 0, 0);
+	emit32(&b, id);
+	EMIT(&b, 0xe9);
+	emit_relative(&b, address_of(cache.leave));
+	cache.exits[id].stub = true;
+}
+
+/* One store: other threads execute what is there before or after it. */
+static void patch(uint32_t site, uint32_t target)
+{
+	const uint32_t relative = target - (site + 4);
+
+	__asm__ volatile("movl %1, %0"
+			 : "=m"(*(uint32_t(*)[1])(cache.lookup.code + site))
+			 : "r"(relative)
+			 : "memory");
+}
+
+void cache_link(uint32_t id, uint32_t entry_id)
+{
+	struct exit *exit = &cache.exits[id];
+	struct entry *entry = &cache.lookup.entries[entry_id];
+
+	if (exit->linked)
+		return;
+	patch(exit->site, entry->body);
+	exit->linked = true;
+	exit->next = entry->links;
+	entry->links = id;
+}
+
+static void unlink_exit(uint32_t id)
+{
+	if (!cache.exits[id].stub)
+		write_stub(id);
+	patch(cache.exits[id].site, stub_of(id));
+	cache.exits[id].linked = false;
+}
+
+static void unlink_all(struct entry *entry)
+{
+	uint32_t next;
+
+	for (uint32_t id = entry->links; id; id = next) {
+		next = cache.exits[id].next;
+		unlink_exit(id);
+	}
+	entry->links = 0;
+}
+
+/* ---- pages ---- */
+
+static struct page *find_page(uint64_t number)
+{
+	for (uint64_t i = hash(number);; i++) {
+		struct page *page = &cache.pages[i & (PAGE_SLOTS - 1)];
+
+		if (page->number == number || !page->number)
+			return page;
+	}
+}
+
+static void add_to_page(struct fragment *f, unsigned int which)
+{
+	struct page *page = find_page(f->pages[which]);
+
+	if (!page->number) {
+		page->number = f->pages[which];
+		cache.nr_pages++;
+	}
+	f->page_next[which] = page->fragments;
+	page->fragments = f - cache.fragments;
+}
+
+static void forget_page(struct page *page)
+{
+	uint32_t next;
+
+	for (uint32_t i = page->fragments; i; i = next) {
+		struct fragment *f = &cache.fragments[i];
+
+		next = f->page_next[f->pages[0] != page->number];
+		cache_kill(f);
+	}
+	page->fragments = 0;
+}
+
+void cache_forget_pages(uint64_t first, uint64_t last)
+{
+	if (last - first < cache.nr_pages) {
+		for (uint64_t number = first; number <= last; number++)
+			forget_page(find_page(number));
+		return;
+	}
+	for (unsigned int i = 0; i < PAGE_SLOTS; i++)
+		if (cache.pages[i].number >= first && cache.pages[i].number <= last)
+			forget_page(&cache.pages[i]);
+}
+
+/* ---- fragments ---- */
+
+bool cache_room(void)
+{
+	return cache.nr_fragments < MAX_FRAGMENTS &&
+	       cache.nr_entries + FRAGMENT_ENTRIES <= MAX_ENTRIES &&
+	       cache.nr_exits + FRAGMENT_EXITS <= MAX_EXITS &&
+	       cache.nr_pages + 2 <= PAGE_SLOTS * 3 / 4 &&
+	       cache.nr_sources + FRAGMENT_BYTES <= SOURCES_SIZE &&
+	       head(cache.lookup.slots)->used + FRAGMENT_ENTRIES <= LAST_SLOTS * 3 / 4 &&
+	       cache.code_next + FRAGMENT_BYTES + SLACK <= STUBS;
+}
+
+static void publish_entry(uint32_t id)
+{
+	struct entry *entry = &cache.lookup.entries[id];
+
+	if (entry->body) {
+		insert(cache.lookup.slots, entry->pc, id);
+	} else {
+		struct entry *known = &cache.lookup.entries[cache_find(entry->pc)];
+
+		if (!known->pad)
+			known->pad = entry->pad;
+	}
+	if (entry->pad)
+		cache_set_pad(entry);
+	if (entry->landing)
+		cache_set_landing(entry);
+}
+
+void cache_publish(struct fragment *f)
+{
+	while (4 * (head(cache.lookup.slots)->used + f->nr_entries) >
+	       3 * (head(cache.lookup.slots)->mask + 1))
+		grow();
+	for (unsigned int i = 0; i < f->nr_entries; i++)
+		publish_entry(f->entries + i);
+	for (unsigned int i = 0; i < f->nr_exits; i++) {
+		const uint32_t id = f->exits + i;
+		const uint32_t target =
+			cache.exits[id].kind == EXIT_LINK ? cache_find(cache.exits[id].target) : 0;
+
+		if (target)
+			cache_link(id, target);
+		else
+			unlink_exit(id);
+	}
+	for (unsigned int i = 0; i < 2; i++)
+		if (f->pages[i])
+			add_to_page(f, i);
+}
+
+/* The order matters to whoever looks the entry up meanwhile: see enter.S. */
+static void kill_entry(struct entry *entry, const struct fragment *f)
+{
+	struct entry *known;
+
+	__atomic_exchange_n(&entry->body, 0, __ATOMIC_SEQ_CST);
+	withdraw(jump_place(entry->pc), f, entry->landing, cache.jump_miss);
+	withdraw(return_place(entry->pc), f, entry->pad, cache.return_miss);
+	unlink_all(entry);
+
+	known = &cache.lookup.entries[cache_find(entry->pc)];
+	if (known->pad == entry->pad)
+		known->pad = 0;
+}
+
+void cache_kill(struct fragment *f)
+{
+	for (unsigned int i = 0; i < f->nr_entries; i++)
+		kill_entry(&cache.lookup.entries[f->entries + i], f);
+}
+
+struct fragment *cache_fragment_at(uint32_t offset)
+{
+	uint32_t low = 1, high = cache.nr_fragments;
+
+	while (low < high) {
+		const uint32_t middle = (low + high) / 2;
+
+		if (cache.fragments[middle].end <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < cache.nr_fragments && cache.fragments[low].start <= offset
+		       ? &cache.fragments[low]
+		       : NULL;
+}
+
+/* ---- beginning, and beginning anew ---- */
+
+/* Indices of 0 are none. */
+static void reset(void)
+{
+	cache.code_next = WAYS_OUT;
+	cache.nr_fragments = cache.nr_entries = cache.nr_sources = 1;
+	cache.nr_exits = FIRST_EXIT;
+	cache.nr_pages = 0;
+	cache.lookup.slots = cache.meta->hashes + 1;
+	head(cache.lookup.slots)->mask = FIRST_SLOTS - 1;
+	clear_tables();
+}
+
+void cache_init(const struct translate_memory *memory)
+{
+	struct builder b = {.at = memory->code};
+
+	cache.meta = memory->meta;
+	cache.fragments = cache.meta->fragments;
+	cache.exits = cache.meta->exits;
+	cache.pages = cache.meta->pages;
+	cache.sources = cache.meta->sources;
+	cache.stubs = STUBS;
+	cache.lookup.entries = cache.meta->entries;
+	cache.lookup.code = memory->code;
+	cache.lookup.tables = memory->tables;
+	cache.lookup.rotate = has_rorx();
+	emit_ways_out(&b);
+	reset();
+}
+
+void cache_disconnect(void)
+{
+	for (uint32_t id = FIRST_EXIT; id < cache.nr_exits; id++)
+		if (cache.exits[id].linked)
+			unlink_exit(id);
+	clear_tables();
+}
+
+void cache_empty(void)
+{
+	const struct slot *end = cache.lookup.slots + head(cache.lookup.slots)->mask + 1;
+
+	__builtin_memset(cache.meta->hashes, 0, (uint8_t *)end - (uint8_t *)cache.meta->hashes);
+	__builtin_memset(cache.pages, 0, sizeof(cache.meta->pages));
+	reset();
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The code cache: where emitted code lies, what of the program it stands for, and how its pieces
+ * jump to each other.
+ *
+ *	fragment  a run of emitted code, made at once from a run of the program's
+ *	entry     a place in a fragment where a program address begins; found by that address
+ *	exit      a place in a fragment that leaves it: a rel32 that is either linked, that is goes
+ *		  straight to an entry, or goes to the exit's stub, which tells the dispatcher
+ *
+ * All numbers are offsets and indices of 32 bits. Index 0 is never used, so 0 is "none".
+ *
+ * When any part is full all is forgotten, once no thread is inside any more.
+ */
+#ifndef RUNTIME_TRANSLATE_CACHE_H
+#define RUNTIME_TRANSLATE_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/translate/offsets.h"
+#include "runtime/translate/translate.h"
+
+enum exit_kind {
+	EXIT_LINK, /* goes on at target */
+	EXIT_SYSCALL,
+	EXIT_INT80,
+	EXIT_DETACH,
+	EXIT_STEP, /* a fragment of one instruction, not to be found again, is done */
+};
+
+struct exit {
+	uint64_t target; /* where the program is when it gets here */
+	uint32_t site;	 /* where the rel32 is */
+	uint32_t next;	 /* of the exits that are linked to the same entry */
+	uint8_t kind;
+	uint8_t length; /* of the instruction there, where that matters */
+	bool linked;
+	bool stub; /* it has been written */
+};
+
+struct entry {
+	uint64_t pc;
+	uint32_t body;	  /* 0: there is none, or no longer */
+	uint32_t landing; /* where indirect jumps and calls to pc arrive */
+	uint32_t pad;	  /* where returns to pc arrive */
+	uint32_t links;	  /* the exits linked to body */
+	uint32_t fragment;
+};
+
+enum fragment_flag {
+	FRAGMENT_LANDING = 1, /* begins with a landing, */
+	FRAGMENT_PAD = 2,     /* or with a return pad; */
+	FRAGMENT_ARRIVAL = 4, /* and has nothing else than that and a jump to the entry */
+	FRAGMENT_STEP = 8,    /* one instruction, made to be executed once */
+	FRAGMENT_DEAD = 16,
+};
+
+struct fragment {
+	uint64_t pc;
+	uint32_t start, end; /* offsets */
+	uint32_t entries;    /* index of the first one; the others follow */
+	uint32_t exits;
+	uint32_t page_next[2]; /* of the fragments with code from the same page */
+	uint64_t pages[2];     /* page numbers; the second may be 0 */
+	uint32_t source;       /* offset of a copy of the program's code, if that may change */
+	uint32_t live_flags;   /* a bit for each landing and pad in it: flags are live there */
+	uint16_t nr_insns;
+	uint8_t nr_entries, nr_exits;
+	uint8_t flags;
+};
+
+/* What the assembly in enter.S reads; see offsets.h. */
+struct lookup {
+	struct slot *slots; /* of the hash; struct slots_head lies before it */
+	struct entry *entries;
+	uint8_t *code;
+	uint64_t *tables; /* of candidates: for jumps, then for returns; TABLE_ENTRIES each */
+	uint32_t rotate;  /* not 0: the processor has rorx; see jump_index() */
+};
+
+/* Of the hash of entries by address. The key is ~pc, so that 0 means free. */
+struct slot {
+	uint64_t key;
+	uint32_t entry;
+};
+
+struct slots_head {
+	uint64_t mask;
+	uint64_t used;
+};
+
+#define TABLE_ENTRIES (1u << TABLE_BITS)
+
+/* The most that one fragment may be. */
+#define FRAGMENT_BYTES	 4096
+#define FRAGMENT_EXITS	 64
+#define FRAGMENT_ENTRIES 64
+
+struct cache {
+	struct lookup lookup;
+	struct fragment *fragments;
+	struct exit *exits;
+	struct page *pages;
+	uint8_t *sources;
+	struct meta *meta; /* where all of them are */
+	uint32_t nr_fragments, nr_entries, nr_exits, nr_pages, nr_sources;
+	uint32_t code_next;
+	uint32_t stubs;				/* where that of exit 0 would be */
+	uint32_t jump_miss, return_miss, leave; /* the way to them */
+};
+
+extern struct cache cache;
+
+/* The places of a target in the table; branch.c emits the same, and enter.S does it, too. */
+static inline uint64_t *jump_place(uint64_t target)
+{
+	if (cache.lookup.rotate)
+		target >>= 4;
+	return &cache.lookup.tables[target & (TABLE_ENTRIES - 1)];
+}
+
+static inline uint64_t *return_place(uint64_t target)
+{
+	return &cache.lookup.tables[TABLE_ENTRIES + (target & (TABLE_ENTRIES - 1))];
+}
+
+/* The entry with code for @pc, or 0. Needs no lock. */
+uint32_t cache_find(uint64_t pc);
+
+/* Room for one more fragment with all that may belong to it; false: the cache has to be flushed. */
+bool cache_room(void);
+
+void cache_init(const struct translate_memory *memory);
+
+/* Makes every thread leave that is inside, at the next branch. */
+void cache_disconnect(void);
+
+/* Forgets everything. Nobody is inside. */
+void cache_empty(void);
+
+/* Their places in the tables. */
+void cache_set_landing(const struct entry *entry);
+void cache_set_pad(const struct entry *entry);
+
+/* Takes the fragment that was built at the end of the arrays into the hash and links its exits. */
+void cache_publish(struct fragment *fragment);
+
+/* Makes the exit go to the entry. */
+void cache_link(uint32_t exit, uint32_t entry);
+
+/* Makes the exit go to its stub. */
+void cache_unlink(uint32_t exit);
+
+/* Nobody finds the fragment any more. */
+void cache_kill(struct fragment *fragment);
+
+/* Kills what was made of pages @first to @last. */
+void cache_forget_pages(uint64_t first, uint64_t last);
+
+/* The fragment that has code at @offset, or NULL. */
+struct fragment *cache_fragment_at(uint32_t offset);
+
+/* The ways out lie at the start of the code, in the order of the members of struct cache. */
+#define WAYS_OUT 64
+
+/* The stub of an exit: movl $exit, %gs:EXIT; jmp leave */
+#define STUB_BYTES 17
+
+static inline uint32_t stub_of(uint32_t exit)
+{
+	return cache.stubs + exit * STUB_BYTES;
+}
+
+#endif

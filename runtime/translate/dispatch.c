@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where a thread is when it is not in emitted code: finding or building what it goes on with, and
+ * what the program asks of the kernel.
+ */
+#include "runtime/lock.h"
+#include "runtime/translate/build.h"
+
+#include <linux/signal.h>
+
+/* enter.S */
+_Noreturn void translate_enter(void);
+extern const char translate_leave[], translate_jump_miss[], translate_return_miss[];
+
+/* Called from there. */
+_Noreturn void translate_dispatch(struct thread *thread);
+_Noreturn void translate_left(struct thread *thread);
+
+static struct lock lock;
+static struct thread *threads;
+
+/* How often the cache was emptied. */
+static uint32_t generation;
+
+/* Not 0 while somebody waits for all threads to leave; none may enter. */
+static uint32_t emptying;
+
+void translate_lock(void)
+{
+	lock_take(&lock);
+}
+
+void translate_unlock(void)
+{
+	lock_give(&lock);
+}
+
+/* ---- threads ---- */
+
+static void prepare(struct thread *thread)
+{
+	thread->leave = (void *)translate_leave;
+	thread->jump_miss = (void *)translate_jump_miss;
+	thread->return_miss = (void *)translate_return_miss;
+	thread->inside = 0;
+}
+
+void translate_thread(struct thread *thread)
+{
+	prepare(thread);
+	lock_take(&lock);
+	thread->next = threads;
+	threads = thread;
+	lock_give(&lock);
+}
+
+void translate_thread_gone(struct thread *thread)
+{
+	struct thread **link = &threads;
+
+	lock_take(&lock);
+	while (*link && *link != thread)
+		link = &(*link)->next;
+	if (*link)
+		*link = thread->next;
+	lock_give(&lock);
+}
+
+void translate_forked(struct thread *thread)
+{
+	prepare(thread);
+	thread->next = NULL;
+	threads = thread;
+}
+
+void translate_init(const struct translate_memory *memory)
+{
+	cache_init(memory);
+}
+
+/* ---- emptying the cache ---- */
+
+static bool someone_inside(void)
+{
+	for (const struct thread *t = threads; t; t = t->next)
+		if (__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST))
+			return true;
+	return false;
+}
+
+/*
+ * With the lock held. Once all exits lead out, who is inside gets here soon, and waits for the lock
+ * where he is not inside: nothing that blocks is ever done in emitted code.
+ */
+static void empty(void)
+{
+	__atomic_store_n(&emptying, 1, __ATOMIC_SEQ_CST);
+	cache_disconnect();
+	while (someone_inside())
+		sys(__NR_sched_yield);
+	cache_empty();
+	generation++;
+	__atomic_store_n(&emptying, 0, __ATOMIC_SEQ_CST);
+}
+
+/* From here on the cache stays as it is for the thread, or false: wait. */
+static bool go_inside(struct thread *thread)
+{
+	__atomic_exchange_n(&thread->inside, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&emptying, __ATOMIC_SEQ_CST))
+		return true;
+	__atomic_store_n(&thread->inside, 0, __ATOMIC_SEQ_CST);
+	return false;
+}
+
+/* ---- going on ---- */
+
+/* What the thread came out with: an exit that may be linked, or an arrival that was missing. */
+struct request {
+	uint32_t exit; /* 0: none */
+	enum arrival arrival;
+	uint32_t generation; /* of the cache that the exit is one of */
+};
+
+static void answer(const struct request *request, uint32_t id)
+{
+	struct entry *entry = &cache.lookup.entries[id];
+
+	if (request->exit)
+		cache_link(request->exit, id);
+	if (request->arrival == ARRIVE_JUMP && entry->landing)
+		cache_set_landing(entry);
+	if (request->arrival == ARRIVE_RETURN && entry->pad)
+		cache_set_pad(entry);
+}
+
+/* Makes what was asked for. Returns with thread->inside and where to go on, or 0 for a fault. */
+static uint64_t make(struct thread *thread, struct request *request)
+{
+	struct build_fault fault;
+	uint64_t address = 0;
+	uint32_t id;
+
+	lock_take(&lock);
+	if (!cache_room())
+		empty();
+	if (request->generation != generation)
+		request->exit = 0;
+	id = build(thread->regs.rip, request->arrival, &fault);
+	if (id) {
+		answer(request, id);
+		address = (uint64_t)cache.lookup.code + cache.lookup.entries[id].body;
+		thread->inside = 1;
+	}
+	lock_give(&lock);
+	if (!id)
+		linux_fault(thread, fault.signo, fault.code, fault.address);
+	return address;
+}
+
+static uint64_t find(struct thread *thread)
+{
+	uint32_t id;
+
+	if (!go_inside(thread))
+		return 0;
+	id = cache_find(thread->regs.rip);
+	if (id)
+		return (uint64_t)cache.lookup.code + cache.lookup.entries[id].body;
+	thread->inside = 0;
+	return 0;
+}
+
+/* The one instruction that translate_written() has made ready. */
+static uint64_t step(struct thread *thread)
+{
+	const uint64_t address = thread->step;
+
+	thread->step = 0;
+	return address;
+}
+
+_Noreturn static void go_on(struct thread *thread, struct request request)
+{
+	uint64_t address = 0;
+
+	while (!address) {
+		if (__atomic_load_n(&thread->pending, __ATOMIC_RELAXED)) {
+			thread->step = 0;
+			thread->inside = 0;
+			linux_deliver(thread);
+			request = (struct request){0};
+		}
+		address = step(thread);
+		if (!address && !request.exit && request.arrival == ARRIVE_DIRECT)
+			address = find(thread);
+		if (!address)
+			address = make(thread, &request);
+		request = (struct request){0};
+	}
+	thread->cache = address;
+	translate_enter();
+}
+
+void translate_dispatch(struct thread *thread)
+{
+	if (!thread->step)
+		thread->inside = 0;
+	go_on(thread, (struct request){0});
+}
+
+/* ---- coming out ---- */
+
+static void system_call(struct thread *thread, unsigned int length)
+{
+	struct regs *regs = &thread->regs;
+
+	/* As the processor does it. */
+	regs->rip += length;
+	regs->gpr[REG_RCX] = regs->rip;
+	regs->gpr[REG_R11] = regs->rflags;
+	linux_syscall(thread);
+}
+
+void translate_left(struct thread *thread)
+{
+	/* Nothing is emptied before we say that we are out. */
+	struct request request = {.generation = generation};
+	const struct exit exit = cache.exits[thread->exit];
+
+	switch (thread->exit) {
+	case EXIT_JUMP_MISS:
+		request.arrival = ARRIVE_JUMP;
+		thread->regs.rip = thread->target;
+		break;
+	case EXIT_RETURN_MISS:
+		request.arrival = ARRIVE_RETURN;
+		thread->regs.rip = thread->target;
+		break;
+	default:
+		thread->regs.rip = exit.target;
+		request.exit = exit.kind == EXIT_LINK ? thread->exit : 0;
+	}
+	__atomic_store_n(&thread->inside, 0, __ATOMIC_SEQ_CST);
+	switch (exit.kind) {
+	case EXIT_SYSCALL:
+		system_call(thread, exit.length);
+		break;
+	case EXIT_INT80:
+		thread->regs.rip += exit.length;
+		linux_int80(thread);
+		break;
+	case EXIT_DETACH:
+		linux_detach(thread);
+		break;
+	}
+	go_on(thread, request);
+}
+
+/* ---- code that changes ---- */
+
+void translate_invalidate(uint64_t start, uint64_t end)
+{
+	if (start >= end)
+		return;
+	lock_take(&lock);
+	cache_forget_pages(start >> PAGE_SHIFT, (end - 1) >> PAGE_SHIFT);
+	lock_give(&lock);
+}
+
+void translate_written(struct thread *thread, uint64_t address)
+{
+	const uint64_t page = address >> PAGE_SHIFT, rip = thread->regs.rip;
+	struct build_fault fault;
+
+	thread->inside = 0;
+	thread->step = 0;
+	lock_take(&lock);
+	cache_forget_pages(page, page);
+	if (rip >> PAGE_SHIFT == page || (rip + INSN_MAX - 1) >> PAGE_SHIFT == page) {
+		if (!cache_room())
+			empty();
+		const uint32_t start = build_step(rip, &fault);
+
+		if (start) {
+			thread->step = (uint64_t)cache.lookup.code + start;
+			thread->inside = 1;
+		}
+	}
+	lock_give(&lock);
+}

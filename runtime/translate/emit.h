@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Putting bytes where they will be executed, or, to find out what bytes that are there already
+ * stand for, into a buffer (recover.c).
+ */
+#ifndef RUNTIME_TRANSLATE_EMIT_H
+#define RUNTIME_TRANSLATE_EMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/translate/cache.h"
+#include "runtime/translate/decode.h"
+#include "runtime/translate/translate.h"
+
+#define PAGE_SHIFT 12
+#define PAGE_SIZE  (1u << PAGE_SHIFT)
+
+enum where {
+	AT_PC,	   /* where state.pc says */
+	AT_TARGET, /* where thread->target says */
+	AT_STACK,  /* where the word at the top of the stack says, which has been popped */
+};
+
+enum spill {
+	SPILL_RCX = 1,
+	SPILL_RDX = 2,
+	SPILL_RAX = 4,
+	SPILL_FAR = 8, /* state.far is in the slot of rax */
+};
+
+/*
+ * How to get from the processor's registers at some byte of emitted code to the program's: where
+ * the program is, which of its registers are in the thread's slots, what to add to rsp.
+ */
+struct state {
+	uint64_t pc;
+	uint8_t where;
+	uint8_t spills;
+	uint8_t far;
+	int8_t rsp;
+};
+
+struct builder {
+	uint8_t *at;	/* where the next byte goes */
+	intptr_t shift; /* it will be executed at at + shift: 0 but for a rehearsal */
+
+	/* The instruction at hand. */
+	uint64_t pc;
+	uint64_t source_end; /* behind it, and all before it */
+	const uint8_t *code; /* where it can be read */
+	struct insn insn;
+
+	struct fragment *fragment;
+	unsigned int nr_insns;
+	unsigned int nr_arrivals; /* landings and pads so far */
+	uint32_t pad;		  /* where the last pad begins */
+
+	/* Of a rehearsal: the address in the cache that is asked about, and the answer so far. */
+	uint64_t asked;
+	struct state state;
+
+	/* Where the program's code can be read; see fetch.c. */
+	struct code_range range;
+	const uint8_t *copy; /* of the code from fragment->pc on; NULL: it is read in place */
+	uint32_t copied;     /* bytes in it */
+	uint8_t window[32];
+};
+
+/* Where the next byte will be executed. */
+static inline uint64_t here(const struct builder *b)
+{
+	return (uint64_t)b->at + b->shift;
+}
+
+/* From here on the program's state is as told. */
+static inline void mark(struct builder *b, struct state state)
+{
+	if (__builtin_expect(b->asked != 0, 0) && here(b) <= b->asked)
+		b->state = state;
+}
+
+static inline void mark_pc(struct builder *b, uint64_t pc, uint8_t spills)
+{
+	mark(b, (struct state){.pc = pc, .spills = spills});
+}
+
+#define EMIT(b, ...)                                                                               \
+	do {                                                                                       \
+		static const uint8_t bytes_[] = {__VA_ARGS__};                                     \
+                                                                                                   \
+		__builtin_memcpy((b)->at, bytes_, sizeof(bytes_));                                 \
+		(b)->at += sizeof(bytes_);                                                         \
+	} while (0)
+
+static inline void emit8(struct builder *b, uint8_t value)
+{
+	*b->at++ = value;
+}
+
+static inline void emit32(struct builder *b, uint32_t value)
+{
+	__builtin_memcpy(b->at, &value, 4);
+	b->at += 4;
+}
+
+static inline void emit64(struct builder *b, uint64_t value)
+{
+	__builtin_memcpy(b->at, &value, 8);
+	b->at += 8;
+}
+
+static inline bool fits32(int64_t value)
+{
+	return value == (int32_t)value;
+}
+
+/* A rel32 or RIP-relative disp32 at the end of an instruction. Emitted code is within reach. */
+static inline void emit_relative(struct builder *b, uint64_t target)
+{
+	emit32(b, (uint32_t)(target - (here(b) + 4)));
+}
+
+/* Whether such a disp32 reaches @target with @more bytes before its end. */
+static inline bool reaches(const struct builder *b, uint64_t target, unsigned int more)
+{
+	return fits32((int64_t)(target - (here(b) + more)));
+}
+
+/* The middle of an instruction on a member of the thread, with an absolute disp32:
+ *	65 48 OP MODRM(reg, 100) SIB(25) disp32
+ */
+static inline void emit_gs(struct builder *b, uint8_t opcode, enum reg reg, uint32_t member)
+{
+	const uint8_t head[] = {0x65, 0x48 | (reg & 8 ? 4 : 0), opcode, 0x04 | (reg & 7) << 3,
+				0x25};
+
+	__builtin_memcpy(b->at, head, sizeof(head));
+	b->at += sizeof(head);
+	emit32(b, member);
+}
+
+/* mov %reg, %gs:member */
+static inline void emit_spill(struct builder *b, enum reg reg, uint32_t member)
+{
+	emit_gs(b, 0x89, reg, member);
+}
+
+/* mov %gs:member, %reg */
+static inline void emit_fill(struct builder *b, enum reg reg, uint32_t member)
+{
+	emit_gs(b, 0x8b, reg, member);
+}
+
+/*
+ * Whatever is patched while threads execute it must not cross a cache line, so that they see it
+ * before or after. Before an instruction with a rel32 behind @opcode bytes.
+ */
+static inline void align_patch(struct builder *b, unsigned int opcode)
+{
+	static const uint8_t nops[4][4] = {{0}, {0x90}, {0x66, 0x90}, {0x0f, 0x1f, 0x00}};
+	const unsigned int offset = (here(b) + opcode) & 63;
+
+	if (__builtin_expect(offset > 60, 0)) {
+		__builtin_memcpy(b->at, nops[64 - offset], 4);
+		b->at += 64 - offset;
+	}
+}
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The way into emitted code and out of it. What signal handlers have to know of each stretch is
+ * in recover.c, by the labels.
+ */
+#include "runtime/thread.h"
+#include "runtime/translate/offsets.h"
+
+#define GPR(n) %gs:THREAD_REGS + 8 * (n)
+
+	.text
+
+	.macro	begin name
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+\name:
+	.endm
+
+	.macro	finish name
+	.globl	\name\()_end
+	.hidden	\name\()_end
+\name\()_end:
+	.size	\name, . - \name
+	.endm
+
+/* _Noreturn void translate_run(struct thread *thread) */
+	begin	translate_run
+	mov	%gs:THREAD_STACK, %rsp
+	cld
+	xor	%ebp, %ebp
+	call	translate_dispatch
+	ud2
+	finish	translate_run
+
+/*
+ * void translate_enter(void): goes on in emitted code at thread->cache, with the program's
+ * registers. Until the last instruction thread->regs is the whole truth: a signal that comes before
+ * the first one is pending, a later one is delivered from there.
+ */
+	begin	translate_enter
+	cmpl	$0, %gs:THREAD_PENDING
+	mov	%gs:THREAD_SELF, %rdi
+	jne	translate_run
+	push	%gs:THREAD_RFLAGS
+	popf
+	mov	GPR(0), %rax
+	mov	GPR(1), %rcx
+	mov	GPR(2), %rdx
+	mov	GPR(3), %rbx
+	mov	GPR(4), %rsp
+	mov	GPR(5), %rbp
+	mov	GPR(6), %rsi
+	mov	GPR(7), %rdi
+	mov	GPR(8), %r8
+	mov	GPR(9), %r9
+	mov	GPR(10), %r10
+	mov	GPR(11), %r11
+	mov	GPR(12), %r12
+	mov	GPR(13), %r13
+	mov	GPR(14), %r14
+	mov	GPR(15), %r15
+	jmp	*%gs:THREAD_CACHE
+	finish	translate_enter
+
+/* Out, from the stub of an exit: thread->exit says by which. */
+	begin	translate_leave
+	mov	%rax, GPR(0)
+	mov	%rcx, GPR(1)
+	mov	%rdx, GPR(2)
+	mov	%rbx, GPR(3)
+	mov	%rsp, GPR(4)
+	mov	%rbp, GPR(5)
+	mov	%rsi, GPR(6)
+	mov	%rdi, GPR(7)
+	mov	%r8, GPR(8)
+	mov	%r9, GPR(9)
+	mov	%r10, GPR(10)
+	mov	%r11, GPR(11)
+	mov	%r12, GPR(12)
+	mov	%r13, GPR(13)
+	mov	%r14, GPR(14)
+	mov	%r15, GPR(15)
+	mov	%gs:THREAD_STACK, %rsp
+	pushf
+	pop	%gs:THREAD_RFLAGS
+	cld
+	xor	%ebp, %ebp
+	mov	%gs:THREAD_SELF, %rdi
+	call	translate_left
+	ud2
+	finish	translate_leave
+
+/*
+ * A return whose candidate was another one: its target is still on the stack, the program's rcx
+ * in its slot.
+ */
+	begin	translate_return_miss
+	mov	(%rsp), %rcx
+	mov	%rcx, %gs:THREAD_TARGET
+	lea	8(%rsp), %rsp
+	.globl	translate_return_popped
+	.hidden	translate_return_popped
+translate_return_popped:
+	movl	$EXIT_RETURN_MISS, %gs:THREAD_EXIT
+	jmp	translate_look_up
+	finish	translate_return_miss
+
+/* The same for a jump or call to thread->target. */
+	begin	translate_jump_miss
+	movl	$EXIT_JUMP_MISS, %gs:THREAD_EXIT
+	finish	translate_jump_miss
+
+/*
+ * Second try: the hash of all that is translated. What is found becomes the candidate. rax and rdx
+ * go to their slots, the flags to ax and from there to their slot.
+ */
+	begin	translate_look_up
+	mov	%rax, %gs:THREAD_RAX
+	mov	%rdx, %gs:THREAD_RDX
+	.globl	translate_spilled
+	.hidden	translate_spilled
+translate_spilled:
+	lahf
+	seto	%al
+	mov	%rax, %gs:THREAD_FLAGS
+	.globl	translate_flags_kept
+	.hidden	translate_flags_kept
+translate_flags_kept:
+	mov	%gs:THREAD_TARGET, %rcx
+	not	%rcx
+	movabs	$HASH_MULTIPLIER, %rax
+	imul	%rcx, %rax
+	shr	$32, %rax
+	mov	cache+LOOKUP_SLOTS(%rip), %rdx
+1:	and	HEAD_MASK(%rdx), %rax
+	shl	$4, %rax
+	cmp	%rcx, (%rdx, %rax)
+	je	3f
+	cmpq	$0, (%rdx, %rax)
+	je	2f
+	shr	$4, %rax
+	inc	%rax
+	jmp	1b
+
+	/* Not there: out, with all registers as they were. */
+2:	mov	%gs:THREAD_LEAVE, %rax
+	mov	%rax, %gs:THREAD_CACHE
+	jmp	9f
+
+3:	mov	SLOT_ENTRY(%rdx, %rax), %ecx
+	shl	$ENTRY_SHIFT, %rcx
+	add	cache+LOOKUP_ENTRIES(%rip), %rcx
+	mov	ENTRY_BODY(%rcx), %eax
+	test	%eax, %eax
+	je	2b
+	add	cache+LOOKUP_CODE(%rip), %rax
+	mov	%rax, %gs:THREAD_CACHE
+	/* Its landing or pad goes to the table. Without one it is for the dispatcher to make it. */
+	mov	%gs:THREAD_EXIT, %eax
+	mov	ENTRY_ARRIVALS-4(%rcx, %rax, 4), %edx
+	test	%edx, %edx
+	je	2b
+	add	cache+LOOKUP_CODE(%rip), %rdx
+	mov	%gs:THREAD_TARGET, %rax
+	cmpl	$EXIT_RETURN_MISS, %gs:THREAD_EXIT
+	je	5f
+	cmpl	$0, cache+LOOKUP_ROTATE(%rip)
+	je	4f
+	shr	$4, %eax
+4:	movzwl	%ax, %eax
+	jmp	6f
+5:	movzwl	%ax, %eax
+	add	$1 << TABLE_BITS, %eax
+6:	shl	$3, %rax
+	add	cache+LOOKUP_TABLES(%rip), %rax
+	/*
+	 * Somebody may be killing the entry: first it loses its body, then its place in the table.
+	 * With the full barrier of xchg between either he sees our store or we see that.
+	 */
+	xchg	%rdx, (%rax)
+	cmpl	$0, ENTRY_BODY(%rcx)
+	jne	9f
+	mov	%gs:THREAD_EXIT, %edx
+	dec	%edx
+	shl	$WAY_SHIFT, %rdx
+	add	cache+LOOKUP_CODE(%rip), %rdx
+	mov	%rdx, (%rax)
+	jmp	2b
+
+9:	mov	%gs:THREAD_FLAGS, %rax
+	add	$0x7f, %al
+	sahf
+	.globl	translate_flags_back
+	.hidden	translate_flags_back
+translate_flags_back:
+	mov	%gs:THREAD_RAX, %rax
+	mov	%gs:THREAD_RDX, %rdx
+	mov	%gs:THREAD_RCX, %rcx
+	jmp	*%gs:THREAD_CACHE
+	finish	translate_look_up
+
+	.section .note.GNU-stack, "", @progbits

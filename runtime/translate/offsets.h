@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* What enter.S knows of the cache's structures; cache.c holds them to it. */
+#ifndef RUNTIME_TRANSLATE_OFFSETS_H
+#define RUNTIME_TRANSLATE_OFFSETS_H
+
+#define LOOKUP_SLOTS   0
+#define LOOKUP_ENTRIES 8
+#define LOOKUP_CODE    16
+#define LOOKUP_TABLES  24
+#define LOOKUP_ROTATE  32
+
+#define SLOT_ENTRY     8
+#define HEAD_MASK      -16
+#define ENTRY_BODY     8
+#define ENTRY_ARRIVALS 12 /* landing, then pad */
+#define ENTRY_SHIFT    5
+
+/* The ways out at the start of the code, each 1 << WAY_SHIFT bytes, in the order of the exits. */
+#define WAY_SHIFT 4
+
+/* Exits that no fragment has. */
+#define EXIT_JUMP_MISS	 1 /* an indirect branch to thread->target was not in the table */
+#define EXIT_RETURN_MISS 2 /* a return to thread->target was not */
+#define FIRST_EXIT	 3
+
+#define TABLE_BITS	16
+#define HASH_MULTIPLIER 0x9e3779b97f4a7c15
+
+#endif

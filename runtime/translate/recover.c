@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From the registers at any byte of emitted code, or of the assembly around it, to the program's.
+ *
+ * Nothing is kept for it but where fragments begin and end: the fragment is emitted once more, and
+ * what is known of each byte falls out on the way (mark() in emit.h).
+ */
+#include "runtime/translate/build.h"
+
+/* What enter.S consists of. */
+extern const char translate_run_end[], translate_enter[], translate_enter_end[];
+extern const char translate_leave[], translate_leave_end[];
+extern const char translate_return_miss[], translate_return_popped[], translate_return_miss_end[];
+extern const char translate_jump_miss[], translate_jump_miss_end[];
+extern const char translate_look_up[], translate_spilled[];
+extern const char translate_flags_kept[], translate_flags_back[];
+extern const char translate_look_up_end[];
+
+static bool between(uint64_t rip, const char *start, const char *end)
+{
+	return rip >= (uint64_t)start && rip < (uint64_t)end;
+}
+
+static void apply(const struct thread *thread, struct state state, struct regs *regs)
+{
+	uint64_t *gpr = regs->gpr;
+
+	if (state.spills & SPILL_RCX)
+		gpr[REG_RCX] = thread->spill_rcx;
+	if (state.spills & SPILL_RDX)
+		gpr[REG_RDX] = thread->spill_rdx;
+	if (state.spills & SPILL_RAX)
+		gpr[REG_RAX] = thread->spill_rax;
+	if (state.spills & SPILL_FAR)
+		gpr[state.far] = thread->spill_rax;
+	gpr[REG_RSP] += state.rsp;
+	switch (state.where) {
+	case AT_PC:
+		regs->rip = state.pc;
+		break;
+	case AT_TARGET:
+		regs->rip = thread->target;
+		break;
+	case AT_STACK:
+		regs->rip = *(const uint64_t *)gpr[REG_RSP];
+		gpr[REG_RSP] += 8;
+		break;
+	}
+}
+
+/* As lahf and seto left them in ax. */
+static uint64_t kept_flags(uint64_t rflags, uint64_t kept)
+{
+	const uint64_t low = 0xd5, overflow = 0x800;
+
+	return (rflags & ~(low | overflow)) | (kept >> 8 & low) | (kept & 1 ? overflow : 0);
+}
+
+static const struct state jump_state = {.where = AT_TARGET, .spills = SPILL_RCX};
+static const struct state return_state = {.where = AT_STACK, .spills = SPILL_RCX};
+
+/* In the second try of a lookup. */
+static void recover_look_up(const struct thread *thread, struct regs *regs)
+{
+	struct state state = jump_state;
+
+	if (regs->rip >= (uint64_t)translate_spilled)
+		state.spills |= SPILL_RAX | SPILL_RDX;
+	if (between(regs->rip, translate_flags_kept, translate_flags_back))
+		regs->rflags = kept_flags(regs->rflags, thread->spill_flags);
+	apply(thread, state, regs);
+}
+
+static enum translate_place recover_assembly(const struct thread *thread, struct regs *regs)
+{
+	const uint64_t rip = regs->rip;
+
+	if (between(rip, (const char *)translate_run, translate_run_end) ||
+	    between(rip, translate_enter, translate_enter_end))
+		*regs = thread->regs;
+	else if (between(rip, translate_return_miss, translate_return_popped))
+		apply(thread, return_state, regs);
+	else if (between(rip, translate_return_popped, translate_return_miss_end) ||
+		 between(rip, translate_jump_miss, translate_jump_miss_end))
+		apply(thread, jump_state, regs);
+	else if (between(rip, translate_look_up, translate_look_up_end))
+		recover_look_up(thread, regs);
+	else if (between(rip, translate_leave, translate_leave_end))
+		return TRANSLATE_LEAVING;
+	else
+		return TRANSLATE_ELSEWHERE;
+	return TRANSLATE_INSIDE;
+}
+
+static enum translate_place recover_way_out(const struct thread *thread, uint32_t offset,
+					    struct regs *regs)
+{
+	if (offset >= cache.leave)
+		return TRANSLATE_LEAVING;
+	apply(thread, offset >= cache.return_miss ? return_state : jump_state, regs);
+	return TRANSLATE_INSIDE;
+}
+
+static void recover_fragment(const struct thread *thread, const struct fragment *f,
+			     struct regs *regs)
+{
+	uint8_t buffer[FRAGMENT_BYTES];
+
+	apply(thread, rehearse(f, regs->rip, buffer), regs);
+}
+
+enum translate_place translate_recover(const struct thread *thread, struct regs *regs)
+{
+	const uint64_t offset = regs->rip - (uint64_t)cache.lookup.code;
+	const struct fragment *f;
+
+	if (offset >= TRANSLATE_CODE_SIZE)
+		return recover_assembly(thread, regs);
+	if (offset < WAYS_OUT)
+		return recover_way_out(thread, offset, regs);
+	if (offset >= cache.stubs) {
+		regs->rip = cache.exits[(offset - cache.stubs) / STUB_BYTES].target;
+		return TRANSLATE_INSIDE;
+	}
+	f = cache_fragment_at(offset);
+	if (f)
+		recover_fragment(thread, f, regs);
+	return f ? TRANSLATE_INSIDE : TRANSLATE_ELSEWHERE;
+}
