@@ -66,6 +66,22 @@ static size_t underscores(const char *name)
 	return strspn(name, "_");
 }
 
+/* "cfree@GLIBC_2.2.5": kept for old programs only. The version that counts has two signs. */
+static bool is_superseded(const char *name)
+{
+	const char *sign = strchr(name, '@');
+
+	return sign && sign[1] != '@';
+}
+
+/* Without "@@GLIBC_2.34": that it is the version that counts goes without saying. */
+static size_t length_without_version(const char *name)
+{
+	const char *signs = strstr(name, "@@");
+
+	return signs && signs != name ? (size_t)(signs - name) : strlen(name);
+}
+
 /* Negative when @a is the better name for one address; never 0 for different symbols. */
 static int compare_names(const struct tly_raw_symbol *a, const struct tly_raw_symbol *b)
 {
@@ -76,6 +92,10 @@ static int compare_names(const struct tly_raw_symbol *a, const struct tly_raw_sy
 	/* A local name is less telling than a global one, a weak one may be a mere default. */
 	if (a->binding != b->binding)
 		return (int)b->binding - (int)a->binding;
+	left = is_superseded(a->name);
+	right = is_superseded(b->name);
+	if (left != right)
+		return left < right ? -1 : 1;
 	left = underscores(a->name);
 	right = underscores(b->name);
 	if (left != right)
@@ -129,7 +149,7 @@ static size_t drop_aliases(struct tly_raw_symbol *raw, size_t nr)
 }
 
 /* Moves what was kept of raw into the final array and copies the names. */
-static int settle(struct tly_symtab *symtab, struct tly_strings *strings)
+static int settle(struct tly_symtab *symtab, struct tly_strings *strings, bool versioned)
 {
 	size_t nr = symtab->nr_raw;
 
@@ -143,7 +163,9 @@ static int settle(struct tly_symtab *symtab, struct tly_strings *strings)
 
 		symbol->start = raw->start;
 		symbol->end = raw->end;
-		symbol->name = tly_strings_add(strings, raw->name, strlen(raw->name));
+		symbol->name = tly_strings_add(strings, raw->name,
+					       versioned ? length_without_version(raw->name)
+							 : strlen(raw->name));
 		if (!symbol->name)
 			return -ENOMEM;
 	}
@@ -171,7 +193,7 @@ int tly_symtab_finish(struct tly_symtab *symtab, struct tly_strings *strings)
 		if (__builtin_add_overflow(raw[i].start, limit, &raw[i].end))
 			raw[i].end = UINT64_MAX;
 	}
-	return settle(symtab, strings);
+	return settle(symtab, strings, true);
 }
 
 int tly_symtab_finish_jit(struct tly_symtab *symtab, struct tly_strings *strings)
@@ -194,7 +216,7 @@ int tly_symtab_finish_jit(struct tly_symtab *symtab, struct tly_strings *strings
 		raw[nr++] = raw[i];
 	}
 	symtab->nr_raw = nr;
-	return settle(symtab, strings);
+	return settle(symtab, strings, false);
 }
 
 static void demangle(struct tly_symtab *symtab, size_t index, struct tly_strings *strings)

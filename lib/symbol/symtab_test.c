@@ -119,6 +119,8 @@ static void test_best_alias(void **state)
 		{"_read", "__libc_read", 4, 4, TLY_WEAK, TLY_WEAK},
 		{"memmove", "memcpy", 4, 4, TLY_GLOBAL, TLY_GLOBAL},
 		{"__x64_sys_fork", "__ia32_sys_fork", 4, 4, TLY_GLOBAL, TLY_GLOBAL},
+		{"free", "cfree@GLIBC_2.2.5", 4, 4, TLY_GLOBAL, TLY_GLOBAL},
+		{"old@V_1", "_old@V_2", 4, 4, TLY_GLOBAL, TLY_GLOBAL},
 		{"first", "other", 4, 4, TLY_GLOBAL, TLY_GLOBAL},
 	};
 	struct fixture *fixture = *state;
@@ -138,6 +140,20 @@ static void test_best_alias(void **state)
 	assert_int_equal(fixture->symtab.nr, sizeof(rows) / sizeof(*rows));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_string_equal(name_at(fixture, 0x100 * i), rows[i].wins);
+}
+
+static void test_versions(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add(fixture, 0x100, 4, "sleep@@V_2.17", TLY_GLOBAL);
+	add(fixture, 0x100, 4, "sleep@V_2.2.5", TLY_GLOBAL);
+	add(fixture, 0x200, 4, "kept@V_1", TLY_GLOBAL);
+	add(fixture, 0x300, 4, "@@", TLY_GLOBAL);
+	finish(fixture);
+	assert_string_equal(name_at(fixture, 0x100), "sleep");
+	assert_string_equal(name_at(fixture, 0x200), "kept@V_1");
+	assert_string_equal(name_at(fixture, 0x300), "@@");
 }
 
 static void test_nesting(void **state)
@@ -255,6 +271,7 @@ int main(void)
 		TEST(test_no_size_extends_to_the_next),
 		TEST(test_ends_that_overflow),
 		TEST(test_best_alias),
+		TEST(test_versions),
 		TEST(test_nesting),
 		TEST(test_demangling),
 		TEST(test_jit_overwrites),
