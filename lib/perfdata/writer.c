@@ -24,6 +24,7 @@
 #include "lib/perfdata/deflate.h"
 #include "lib/perfdata/facts.h"
 #include "lib/perfdata/format.h"
+#include "lib/perfdata/frame.h"
 
 struct tally_perfdata_writer {
 	char *path;
@@ -119,12 +120,10 @@ static int write_all(struct tally_perfdata_writer *writer, struct iovec *pieces,
 			return -errno;
 		*written += (uint64_t)n;
 		writer->position += (uint64_t)n;
-		while (nr_pieces && (size_t)n >= pieces->iov_len) {
+		for (; nr_pieces && (size_t)n >= pieces->iov_len; pieces++, nr_pieces--)
 			n -= (ssize_t)pieces->iov_len;
-			pieces++;
-			nr_pieces--;
-		}
-		if (n) {
+		/* It can have stopped within a piece. */
+		if (nr_pieces) {
 			pieces->iov_base = (char *)pieces->iov_base + n;
 			pieces->iov_len -= (size_t)n;
 		}
@@ -242,7 +241,7 @@ static int writer_init(struct tally_perfdata_writer *writer, const struct tly_wr
 {
 	struct tly_facts *facts = &writer->facts;
 
-	writer->events = calloc(nr_events, sizeof(*writer->events));
+	writer->events = calloc(nr_events ? nr_events : 1, sizeof(*writer->events));
 	if (!writer->events)
 		return write_fails(writer, -ENOMEM);
 	writer->nr_events = nr_events;
@@ -334,163 +333,46 @@ int tally_perfdata_writer_ids(struct tally_perfdata_writer *writer, size_t event
 
 	if (event >= writer->nr_events || writer->started)
 		return -EINVAL;
+	if (!nr_ids)
+		return 0;
 	to = &writer->events[event];
+	if (nr_ids > SIZE_MAX - to->nr_ids)
+		return -ENOMEM;
 	grown = reallocarray(to->ids, to->nr_ids + nr_ids, sizeof(*grown));
-	if (!grown && to->nr_ids + nr_ids)
+	if (!grown)
 		return -ENOMEM;
 	to->ids = grown;
-	if (nr_ids)
-		memcpy(to->ids + to->nr_ids, ids, nr_ids * sizeof(*ids));
+	memcpy(to->ids + to->nr_ids, ids, nr_ids * sizeof(*ids));
 	to->nr_ids += nr_ids;
 	return 0;
 }
 
-/* The header, the ids of each event, the attrs. The data begins behind them. */
-static void put_file_start(struct tally_perfdata_writer *writer, struct tly_bytes *out)
+static int ids_do_not_fit(struct tally_perfdata_writer *writer,
+			  const struct tly_written_event *event)
 {
-	size_t attr_size = writer->facts.attr_size;
-	struct tly_file_header *header = &writer->header;
-	uint64_t ids_at = sizeof(*header);
-
-	memcpy(header->magic, TLY_MAGIC, sizeof(header->magic));
-	header->size = sizeof(*header);
-	header->attr_size = attr_size + sizeof(struct tly_section);
-	header->attrs.offset = ids_at;
-	for (size_t i = 0; i < writer->nr_events; i++)
-		header->attrs.offset += writer->events[i].nr_ids * sizeof(uint64_t);
-	header->attrs.size = writer->nr_events * header->attr_size;
-	header->data.offset = header->attrs.offset + header->attrs.size;
-
-	tly_bytes_put(out, header, sizeof(*header));
-	for (size_t i = 0; i < writer->nr_events; i++)
-		tly_bytes_put(out, writer->events[i].ids,
-			      writer->events[i].nr_ids * sizeof(uint64_t));
-	for (size_t i = 0; i < writer->nr_events; i++) {
-		struct tly_section ids = {ids_at, writer->events[i].nr_ids * sizeof(uint64_t)};
-
-		tly_bytes_put(out, writer->events[i].attr, attr_size);
-		tly_bytes_put(out, &ids, sizeof(ids));
-		ids_at += ids.size;
-	}
-}
-
-static int put_pipe_start(struct tally_perfdata_writer *writer, struct tly_bytes *out)
-{
-	struct tly_pipe_header header = {.size = sizeof(header)};
-
-	memcpy(header.magic, TLY_MAGIC, sizeof(header.magic));
-	tly_bytes_put(out, &header, sizeof(header));
-	for (size_t i = 0; i < writer->nr_events; i++) {
-		const struct tly_written_event *event = &writer->events[i];
-		size_t start = tly_bytes_begin_record(out, TALLY_RECORD_HEADER_ATTR, 0);
-
-		tly_bytes_put(out, event->attr, writer->facts.attr_size);
-		tly_bytes_put(out, event->ids, event->nr_ids * sizeof(*event->ids));
-		if (tly_bytes_end_record(out, start))
-			continue;
-		fails(writer, -E2BIG, "write to a file (-o FILE), or record fewer tasks at once");
-		return tly_error(&writer->error, -E2BIG,
-				 "writing %s: %zu ids of event '%s' do not fit in a pipe's record",
-				 writer->path, event->nr_ids, event->name);
-	}
-	return 0;
-}
-
-static void put_update(struct tly_bytes *out, const struct tly_written_event *event,
-		       enum tly_event_update kind, const void *value, size_t size)
-{
-	size_t start = tly_bytes_begin_record(out, TALLY_RECORD_EVENT_UPDATE, 0);
-
-	tly_bytes_u64(out, kind);
-	tly_bytes_u64(out, event->ids[0]);
-	tly_bytes_put(out, value, size);
-	tly_bytes_end_record(out, start);
-}
-
-/* Names and units of events, which attrs do not have. */
-static void put_updates(const struct tally_perfdata_writer *writer, struct tly_bytes *out)
-{
-	for (size_t i = 0; i < writer->nr_events; i++) {
-		const struct tly_written_event *event = &writer->events[i];
-
-		if (!event->nr_ids)
-			continue;
-		put_update(out, event, TLY_UPDATE_NAME, event->name, strlen(event->name) + 1);
-		if (!event->unit[0])
-			continue;
-		put_update(out, event, TLY_UPDATE_UNIT, event->unit, strlen(event->unit) + 1);
-		put_update(out, event, TLY_UPDATE_SCALE, &event->scale, sizeof(event->scale));
-	}
-}
-
-/* In the order in which a file has them. */
-static const struct {
-	enum tly_feature feature;
-	bool early; /* known at the start, and small enough for a record */
-} features[] = {
-	{TLY_FEATURE_TRACING_DATA, false}, {TLY_FEATURE_BUILD_ID, false},
-	{TLY_FEATURE_HOSTNAME, true},	   {TLY_FEATURE_OSRELEASE, true},
-	{TLY_FEATURE_VERSION, true},	   {TLY_FEATURE_ARCH, true},
-	{TLY_FEATURE_NRCPUS, true},	   {TLY_FEATURE_CPUDESC, true},
-	{TLY_FEATURE_CPUID, true},	   {TLY_FEATURE_TOTAL_MEM, true},
-	{TLY_FEATURE_CMDLINE, true},	   {TLY_FEATURE_EVENT_DESC, false},
-	{TLY_FEATURE_PMU_MAPPINGS, true},  {TLY_FEATURE_GROUP_DESC, true},
-	{TLY_FEATURE_SAMPLE_TIME, false},  {TLY_FEATURE_CLOCKID, true},
-	{TLY_FEATURE_COMPRESSED, true},	   {TLY_FEATURE_CLOCK_DATA, true},
-};
-
-#define NR_FEATURES (sizeof(features) / sizeof(features[0]))
-
-static void put_feature_records(const struct tally_perfdata_writer *writer, struct tly_bytes *out)
-{
-	for (size_t i = 0; i < NR_FEATURES; i++) {
-		size_t start = tly_bytes_begin_record(out, TALLY_RECORD_HEADER_FEATURE, 0);
-
-		tly_bytes_u64(out, features[i].feature);
-		if (features[i].early && tly_fact(&writer->facts, features[i].feature, out))
-			tly_bytes_end_record(out, start);
-		else
-			out->size = start;
-	}
-}
-
-/* The blob follows its record, which has the padded size of it. */
-static void put_tracing_record(const struct tally_perfdata_writer *writer, struct tly_bytes *out)
-{
-	struct {
-		struct perf_event_header header;
-		uint32_t size, padding;
-	} record = {.header = {.type = TALLY_RECORD_HEADER_TRACING_DATA, .size = sizeof(record)}};
-	size_t start = out->size, blob;
-
-	tly_bytes_put(out, &record, sizeof(record));
-	blob = out->size;
-	if (!tly_tracing_data(&writer->facts, out)) {
-		out->size = start;
-		return;
-	}
-	tly_bytes_align(out, sizeof(uint64_t));
-	record.size = (uint32_t)(out->size - blob);
-	if (!out->failed)
-		memcpy(out->data + start, &record, sizeof(record));
+	writer->failed =
+		tly_error(&writer->error, -E2BIG,
+			  "writing %s: %zu ids of event '%s' do not fit in a pipe's record",
+			  writer->path, event->nr_ids, event->name);
+	return tly_error_remedy(&writer->error,
+				"write to a file (-o FILE), or record fewer tasks at once");
 }
 
 static int start(struct tally_perfdata_writer *writer)
 {
+	const struct tly_written_event *too_large = NULL;
 	struct tly_bytes out = {0};
 	int ret = 0;
 
 	writer->started = true;
 	if (writer->pipe)
-		ret = put_pipe_start(writer, &out);
+		too_large = tly_frame_start_pipe(&writer->facts, &out);
 	else
-		put_file_start(writer, &out);
-	put_updates(writer, &out);
-	put_feature_records(writer, &out);
-	if (writer->pipe)
-		put_tracing_record(writer, &out);
-	if (!ret && out.failed)
+		tly_frame_start_file(&writer->facts, &writer->header, &out);
+	if (out.failed)
 		ret = write_fails(writer, -ENOMEM);
+	else if (too_large)
+		ret = ids_do_not_fit(writer, too_large);
 	if (!ret) {
 		ret = write_bytes(writer, out.data, out.size);
 		if (!ret)
@@ -613,8 +495,10 @@ static int write_data(struct tally_perfdata_writer *writer, const struct iovec *
 		writer->round_due = false;
 		ret = update_size(writer);
 	} else {
-		/* Half a compressed stream cannot be read, half of plain records can. */
-		/* Again, as writing used them up; the room is there, so this cannot fail. */
+		/*
+		 * Half a compressed stream cannot be read, half of plain records can. Collected
+		 * again, as writing used them up; the room is there, so this cannot fail.
+		 */
 		collect(writer, pieces, nr_pieces);
 		cut_back(writer,
 			 before + (writer->deflate ? 0 : whole_records(writer->pieces, written)));
@@ -681,36 +565,16 @@ int tally_perfdata_writer_build_id(struct tally_perfdata_writer *writer,
 
 /* ---- the end ---- */
 
-/*
- * Behind the data: a section for each feature there is, in order of their numbers, then what the
- * sections point to.
- */
 static int write_features(struct tally_perfdata_writer *writer)
 {
 	uint64_t end = writer->position;
-	struct tly_section sections[NR_FEATURES];
-	struct tly_bytes payload = {0};
-	size_t nr = 0, table;
+	struct tly_bytes out = {0};
 	int ret = -ENOMEM;
 
-	for (size_t i = 0; i < NR_FEATURES; i++) {
-		enum tly_feature feature = features[i].feature;
-
-		sections[nr].offset = payload.size;
-		if (!tly_fact(&writer->facts, feature, &payload))
-			continue;
-		sections[nr].size = payload.size - sections[nr].offset;
-		writer->header.features[feature / 64] |= UINT64_C(1) << feature % 64;
-		nr++;
-	}
-	table = nr * sizeof(sections[0]);
-	for (size_t i = 0; i < nr; i++)
-		sections[i].offset += end + table;
-	if (!payload.failed)
-		ret = write_bytes(writer, sections, table);
-	if (!ret)
-		ret = write_bytes(writer, payload.data, payload.size);
-	tly_bytes_free(&payload);
+	tly_frame_end_file(&writer->facts, end, &writer->header, &out);
+	if (!out.failed)
+		ret = write_bytes(writer, out.data, out.size);
+	tly_bytes_free(&out);
 	if (!ret)
 		ret = write_at(writer, &writer->header, sizeof(writer->header), 0);
 	if (ret) {

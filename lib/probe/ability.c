@@ -194,7 +194,7 @@ static int try_kprobe(struct trial *trial)
 	/* Functions that a kernel of any age has; some configurations lack one or the other. */
 	static const char *const functions[] = {"vfs_read", "do_exit", "do_sys_open"};
 	struct perf_event_attr attr = own_code(0, 0);
-	uint32_t type;
+	uint32_t type = 0;
 	int rc;
 
 	rc = find_unit(trial, "kprobe", &type);
