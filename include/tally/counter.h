@@ -73,42 +73,76 @@ void tally_counter_close(struct tally_counter *counter);
 int tally_counter_fd(const struct tally_counter *counter);
 
 /*
- * The ioctls of perf_event_open(2) (ABI: ioctl.*). All return 0 or a negative errno value.
- * @group: apply to the whole group (PERF_IOC_FLAG_GROUP).
+ * The ioctls of perf_event_open(2) (ABI: ioctl.*). All return 0 or the negative errno value of
+ * ioctl(2).
  */
+
+/* @group: apply to the whole group (PERF_IOC_FLAG_GROUP), whichever member @counter is. */
 int tally_counter_enable(struct tally_counter *counter, bool group);
 int tally_counter_disable(struct tally_counter *counter, bool group);
 int tally_counter_reset(struct tally_counter *counter, bool group);
-/* Enables until @overflows more overflows; -EINVAL for 0, which kernels take for no limit. */
+/*
+ * Enables until @overflows more overflows (ABI: ioctl.refresh); -EINVAL below 1: kernels take 0 for
+ * no limit. -EINVAL also for an event that does not sample or is inherited.
+ */
 int tally_counter_refresh(struct tally_counter *counter, int overflows);
-/* The new sample_period, or sample_freq of an event with attr.freq. */
+/*
+ * The new sample_period, or sample_freq of an event with attr.freq. -EINVAL 0, an event that does
+ * not sample, or a frequency above perf_event_max_sample_rate.
+ */
 int tally_counter_set_period(struct tally_counter *counter, uint64_t period);
-/* Redirects records to the ring of @output; NULL ends that. */
+/*
+ * Redirects records to the ring of @output, which has to outlive that; NULL ends it. -EINVAL when
+ * the two differ in task, processor, clock or write_backward, or @counter has a ring of its own.
+ */
 int tally_counter_set_output(struct tally_counter *counter, struct tally_counter *output);
+/*
+ * Lets only those occurrences of a tracepoint or probe through that meet @filter. -EINVAL no such
+ * event or a condition that the kernel does not understand; -EEXIST there is a filter already.
+ */
 int tally_counter_set_filter(struct tally_counter *counter, const char *filter,
 			     struct tally_error *err);
+/* The id that records and group reads carry (ABI: ioctl.id). */
 int tally_counter_id(struct tally_counter *counter, uint64_t *id);
+/* Stops the kernel from writing to the event's ring, or lets it write again; -EINVAL without one.
+ */
 int tally_counter_pause_output(struct tally_counter *counter, bool pause);
+/*
+ * Moves a breakpoint: bp_type, bp_addr, bp_len and disabled may differ from what it was opened
+ * with, all else in @attr must be the same (-EINVAL). -EOPNOTSUPP any other type of event; -ENOTTY
+ * before Linux 4.17.
+ */
 int tally_counter_modify_attributes(struct tally_counter *counter,
 				    const struct perf_event_attr *attr, struct tally_error *err);
+/* Attaches the BPF program behind @prog_fd, which stays the caller's, to a tracepoint or probe. */
 int tally_counter_set_bpf(struct tally_counter *counter, int prog_fd);
-/* Fills at most @max ids and stores how many programs are attached in *@nr (-ENOSPC if more). */
+/*
+ * Fills at most @max ids of the programs attached to a tracepoint and stores how many there are in
+ * *@nr, which is more than @max with -ENOSPC. -ENOMEM; -EINVAL any other type of event.
+ */
 int tally_counter_query_bpf(struct tally_counter *counter, uint32_t *ids, uint32_t max,
 			    uint32_t *nr);
 
-/* prctl(2) PR_TASK_PERF_EVENTS_ENABLE and _DISABLE: all events that the caller created. */
+/*
+ * prctl(2) PR_TASK_PERF_EVENTS_ENABLE and _DISABLE (ABI: prctl.*): all events that the calling
+ * thread created, whomever they measure. 0 or a negative errno value.
+ */
 int tally_task_enable(void);
 int tally_task_disable(void);
 
 /*
- * One read(2). With PERF_FORMAT_GROUP in the attr, which makes the kernel return the whole group,
- * the counter's own value is picked out; a member needs PERF_FORMAT_ID for that (-EINVAL).
+ * One read(2) (ABI: read.*). With PERF_FORMAT_GROUP in the attr, which makes the kernel return the
+ * whole group, the counter's own value is picked out; a member needs PERF_FORMAT_ID for that
+ * (-EINVAL). An event that the kernel gave up (pinned, and no counter was free) is a state,
+ * TALLY_NOT_COUNTED. Returns 0; -EBADMSG what was read is not what the attr asked for; the negative
+ * errno value of read(2).
  */
 int tally_counter_read(struct tally_counter *counter, struct tally_value *value);
 
 /*
  * One read(2) of a leader opened with PERF_FORMAT_GROUP: fills @values in the order in which the
- * members were opened, the leader first. Returns how many, -ENOSPC if there are more than @max.
+ * members were opened, the leader first. Returns how many, -ENOSPC if there are more than @max, and
+ * errors as tally_counter_read(). Of a group that the kernel gave up only the leader is returned.
  */
 int tally_group_read(struct tally_counter *leader, struct tally_value *values, size_t max);
 
@@ -116,7 +150,8 @@ int tally_group_read(struct tally_counter *leader, struct tally_value *values, s
  * Reads without a system call where the mmap page allows it (ABI: rdpmc.formula, mmap.lock), else
  * by read(2). Only in the thread that the counter measures, with pid 0 and cpu -1. The first call
  * maps the page, which stays mapped: an event that is read in this way cannot have a ring. id and
- * lost are 0 when no system call was made; *@fast (may be NULL) says so.
+ * lost are 0 when no system call was made; *@fast (may be NULL) says so. Returns as
+ * tally_counter_read().
  */
 int tally_counter_read_user(struct tally_counter *counter, struct tally_value *value, bool *fast);
 
@@ -171,7 +206,10 @@ int tally_counters_open(const struct tally_events *events, const struct tally_ta
 			struct tally_error *err);
 void tally_counters_close(struct tally_counters *counters);
 
-/* The axes of the matrix: events, tasks (1 for system-wide), processors (1 for cpu -1). */
+/*
+ * The axes of the matrix: events, tasks (1 for system-wide), processors (1 for cpu -1). The indexes
+ * that the functions below take have to be within them.
+ */
 size_t tally_counters_events(const struct tally_counters *counters);
 size_t tally_counters_tasks(const struct tally_counters *counters);
 size_t tally_counters_cpus(const struct tally_counters *counters);
@@ -188,6 +226,10 @@ const struct perf_event_attr *tally_counters_attr(const struct tally_counters *c
 /* Why @event is not open, or NULL. */
 const struct tally_error *tally_counters_error(const struct tally_counters *counters, size_t event);
 
+/*
+ * Each group that is open, by its leader. All are tried; returns 0 or the first error, as
+ * tally_counter_enable() and the others have it.
+ */
 int tally_counters_enable(struct tally_counters *counters);
 int tally_counters_disable(struct tally_counters *counters);
 int tally_counters_reset(struct tally_counters *counters);
@@ -196,7 +238,7 @@ int tally_counters_reset(struct tally_counters *counters);
  * One cell; the sum over all cells, each scaled on its own and the times added. A cell that is not
  * open is a state, no error. A task's event that is bound to one processor is enabled also while
  * the task runs on others, so that its cell is never scaled; their sum is, against the task's own
- * time, when they cover every online processor.
+ * time, when they cover every online processor. Returns 0 or an error of tally_counter_read().
  */
 int tally_counters_read(struct tally_counters *counters, size_t event, size_t task, size_t cpu,
 			struct tally_value *value);

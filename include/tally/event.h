@@ -105,10 +105,12 @@ int tally_events_split(struct tally_events *events, size_t first, struct tally_e
 
 /*
  * Sets the tracepoint filter (ABI: ioctl.set_filter) that opening the event applies, for the last
- * event of the list, as perf's --filter does. -EINVAL when that event is not a tracepoint.
+ * event of the list, as perf's --filter does; it takes the place of one set before. -EINVAL when
+ * that event is no tracepoint or probe, or the list is empty; -ENOMEM.
  */
 int tally_events_set_filter(struct tally_events *events, const char *filter,
 			    struct tally_error *err);
+/* That filter, or NULL. */
 const char *tally_event_filter(const struct tally_event *event);
 
 /*

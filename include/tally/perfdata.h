@@ -116,15 +116,21 @@ struct tally_perfdata_record {
 /*
  * Opens @path, "-" for standard input. Headers are read here, records later.
  * Errors: those of open(2); -ENODATA the file is empty; -EBADMSG it is not a perf.data file or its
- * header is damaged (err->offset says where); -EOPNOTSUPP of the other byte order or from another
- * word size.
+ * header is damaged (err->offset says where); -EOPNOTSUPP of the other byte order, from another
+ * word size, or a directory, as perf record --threads makes.
  */
 int tally_perfdata_open(const char *path, struct tally_perfdata **reader, struct tally_error *err);
+/* NULL is accepted. */
 void tally_perfdata_close(struct tally_perfdata *reader);
 
+/*
+ * What the header says, or in a pipe the records met so far: both can grow until the end. NULL for
+ * an index past the last.
+ */
 size_t tally_perfdata_events(const struct tally_perfdata *reader);
 const struct tally_perfdata_event *tally_perfdata_event(const struct tally_perfdata *reader,
 							size_t index);
+/* Never NULL. Belongs to the reader; in a pipe its content grows with the records met. */
 const struct tally_perfdata_info *tally_perfdata_info(const struct tally_perfdata *reader);
 size_t tally_perfdata_build_ids(const struct tally_perfdata *reader);
 const struct tally_perfdata_build_id *tally_perfdata_build_id(const struct tally_perfdata *reader,
@@ -164,7 +170,7 @@ int tally_perfdata_rewind(struct tally_perfdata *reader, struct tally_error *err
 struct tally_perfdata_writer;
 
 struct tally_perfdata_options {
-	int zstd_level;		 /* 0: not compressed; 1..22 */
+	int zstd_level;		 /* 0: not compressed; 1..22, above that as 22 */
 	const char *const *argv; /* the command line for the header, ended by NULL; NULL: none */
 	int clockid;		 /* -1: the default clock */
 };

@@ -229,6 +229,7 @@ long tally_record_decode(const struct tally_record_format *format, const void *b
 /* "SAMPLE", "MMAP2", ...; NULL for a type that is not documented. */
 const char *tally_record_type_name(uint32_t type);
 
+/* The words of records need not be aligned; those of call chains and branch stacks are read so. */
 static inline uint64_t tally_u64(const void *p)
 {
 	uint64_t value;

@@ -101,8 +101,9 @@ struct tally_sampler_stats {
 /*
  * Adds to @stats what the records of a peeked ring are, from their headers alone, for callers that
  * move bytes. @time_at: bytes from the start of a sample's body to its time, where
- * tally_record_time_position() says, or SIZE_MAX to leave the times out. Returns the size of the whole, well-formed records at the start of the pieces: what
- * follows them can never be read and is counted as corrupt.
+ * tally_record_time_position() says, or SIZE_MAX to leave the times out. Returns the size of the
+ * whole, well-formed records at the start of the pieces: what follows them can never be read and is
+ * counted as corrupt.
  */
 size_t tally_ring_scan(const struct tally_span piece[2], size_t time_at,
 		       struct tally_sampler_stats *stats);
@@ -137,7 +138,10 @@ int tally_sampler_wait(struct tally_sampler *sampler, int timeout_ms);
  */
 int tally_sampler_fd(const struct tally_sampler *sampler);
 
-/* Stops the kernel from writing to the overwrite rings, or lets it write again. */
+/*
+ * Stops the kernel from writing to the overwrite rings, or lets it write again. All are tried;
+ * returns 0 or the negative errno value of one that failed.
+ */
 int tally_sampler_pause(struct tally_sampler *sampler, bool pause);
 
 /*
@@ -150,6 +154,7 @@ int tally_sampler_next(struct tally_sampler *sampler, bool flush, struct tally_r
 
 /* The rings, for callers that move bytes without looking at them. */
 size_t tally_sampler_rings(const struct tally_sampler *sampler);
+/* They stay the sampler's; @index has to be below tally_sampler_rings(). */
 struct tally_ring *tally_sampler_ring(const struct tally_sampler *sampler, size_t index);
 /* Whether ring @index is that of events with attr.write_backward. */
 bool tally_sampler_ring_is_backward(const struct tally_sampler *sampler, size_t index);

@@ -54,11 +54,16 @@ struct tally_machine *tally_machine_new(struct tally_symbols *symbols);
  */
 int tally_machine_feed(struct tally_machine *machine, const struct tally_record *record,
 		       uint64_t time);
-/* Takes in what /proc says of a live process, or of the kernel and its modules (@pid -1). */
+/*
+ * Takes in what /proc says of a live process, or of the kernel and its modules (@pid -1). Errors:
+ * those of open(2) for its files; -EACCES the kernel's addresses are hidden from this user;
+ * -ENOMEM.
+ */
 int tally_machine_feed_proc(struct tally_machine *machine, int pid, struct tally_error *err);
 /*
  * Expects the file called @filename, where its mappings do not say themselves, to have this
- * build-id: no other is used for symbols. Returns 0 or -ENOMEM.
+ * build-id: no other is used for symbols. One that is empty or longer than 20 bytes is ignored.
+ * Returns 0 or -ENOMEM.
  */
 int tally_machine_build_id(struct tally_machine *machine, const char *filename,
 			   const uint8_t *build_id, size_t size);
@@ -105,9 +110,9 @@ const char *tally_dso_remedy(struct tally_dso *dso);
 size_t tally_dso_build_id(struct tally_dso *dso, uint8_t build_id[20]);
 
 /*
- * Reads the build-id of an ELF file, or of a section of notes as sysfs has it ("/sys/kernel/notes"),
- * and of nothing else in it. Returns its size, at most 20: of a longer one the beginning; 0 when
- * there is none or @path cannot be read.
+ * Reads the build-id of an ELF file, or of a section of notes as sysfs has it
+ * ("/sys/kernel/notes"), and of nothing else in it. Returns its size, at most 20: of a longer one
+ * the beginning; 0 when there is none or @path cannot be read.
  */
 size_t tally_build_id_read(const char *path, uint8_t build_id[20]);
 

@@ -27,11 +27,12 @@ struct tally_workload;
  */
 int tally_workload_prepare(char *const argv[], int out_fd, struct tally_workload **workload,
 			   struct tally_error *err);
+/* The child, also after it has ended. */
 pid_t tally_workload_pid(const struct tally_workload *workload);
 
 /*
  * Lets it exec, and returns when it has. Returns the negative errno of a failing exec(2): -ENOENT,
- * -EACCES..., -ECHILD when it was killed while it waited.
+ * -EACCES..., -ECHILD when it was killed while it waited; -EINVAL when it was started before.
  */
 int tally_workload_start(struct tally_workload *workload, struct tally_error *err);
 
