@@ -161,6 +161,39 @@ def case_json_of_other_records():
     equal(times, sorted(times), 'order of time')
 
 
+def lines_of(addresses):
+    """What addr2line says: for each address its source lines, innermost call first."""
+    done = run('addr2line', '-i', '-a', '-e', CALLS, *map(hex, addresses))
+    if done.returncode:
+        skip('no addr2line to compare with')
+    lines = {}
+    for line in done.stdout.split('\n'):
+        if line.startswith('0x'):
+            lines[int(line, 16)] = found = []
+        elif line:
+            name = re.sub(r' \(discriminator.*', '', line.split('/')[-1])
+            found.append(None if name.startswith('?') else name)
+    return lines
+
+
+def case_callers_have_the_line_of_their_call():
+    # A return address may already belong to the next line; unwound ones are given inside the call.
+    for path, before in (frame_pointers(), 1), (dwarf(), 0):
+        wanted = {}
+        for sample in json_lines(path, '-F', 'ip,sym,dso,srcline'):
+            stack = sample['stack']
+            if not stack or stack[0]['dso'] != CALLS:
+                continue
+            for ip in {frame['ip'] for frame in stack}:
+                frames = [frame for frame in stack if frame['ip'] == ip]
+                if frames[0]['dso'] == CALLS:
+                    address = int(frames[0]['address'], 16)
+                    back = before if ip != stack[0]['ip'] else 0
+                    wanted[address - back] = [frame.get('srcline') for frame in frames]
+        check(len(wanted) > 4, wanted)
+        equal(wanted, lines_of(wanted), path)
+
+
 # ---- what only hardware records: composed ----
 
 BASE, PID = 0x555500000000, 4711
