@@ -349,6 +349,18 @@ static void put_row(const struct report *report, const struct report_section *se
 	buffer_char(buffer, '\n');
 }
 
+static void put_why_hidden(const struct report *report, struct buffer *buffer)
+{
+	const struct filter *filter = &report->session->filter;
+	bool filtered = filter->dsos.nr || filter->symbols.nr;
+
+	if (filtered)
+		buffer_text(buffer, " of other files or functions");
+	if (report->options->percent_limit > 0)
+		buffer_printf(buffer, "%s below %g%% (see --percent-limit)", filtered ? ", or" : "",
+			      report->options->percent_limit);
+}
+
 static void put_section(const struct report *report, const struct report_section *section,
 			struct output *output)
 {
@@ -374,9 +386,7 @@ static void put_section(const struct report *report, const struct report_section
 		buffer_text(buffer, "# not shown: ");
 		buffer_grouped(buffer, hidden);
 		buffer_text(buffer, hidden == 1 ? " row" : " rows");
-		if (report->options->percent_limit > 0)
-			buffer_printf(buffer, " below %g%% (see --percent-limit)",
-				      report->options->percent_limit);
+		put_why_hidden(report, buffer);
 		buffer_char(buffer, '\n');
 	}
 }

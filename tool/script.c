@@ -195,11 +195,11 @@ static int run_script(const struct script_options *o)
 			buffer_flush(&output.buffer);
 	}
 	closed = output_close(&output);
+	nameless_tell(&script.nameless);
+	nameless_free(&script.nameless);
 	status = result < 0 ? tool_error(&err) : session_verdict(&session);
 	if (status == TOOL_OK)
 		status = closed;
-	nameless_tell(&script.nameless);
-	nameless_free(&script.nameless);
 	script_text_free(&script);
 	tracepoints_free(script.tracepoints);
 	free(script.events);

@@ -10,6 +10,8 @@ from compose import words
 from recordings import *
 
 STACK_LINE = re.compile(r'^\t *([0-9a-f]+) (.*?)(\+0x[0-9a-f]+)? \((.*)\)$')
+NO_FILE = re.compile(r'^(.*: [ 0-9a-f]{16}) (\S+?)(\+0x[0-9a-f]+)$')
+FUNCTIONS = 'main', 'outer', 'left', 'right', 'work', 'mix', 'fill_pages'
 HIT = re.compile(r'^(.* [ 0-9a-f]{16}) (\S.*?)(\+0x[0-9a-f]+)? \(([^()]*(?:\(deleted\))?)\)$')
 
 
@@ -24,7 +26,8 @@ def comparable(line):
             start, _, _, dso = match.groups()
             if dso != CALLS:
                 return (start if dso.endswith('.so.6') or dso.startswith('[k') else '', dso)
-    return line
+    match = NO_FILE.match(line)
+    return match.group(1) if match and match.group(2) not in FUNCTIONS else line
 
 
 def same_lines(path, *options, tally_options=()):
