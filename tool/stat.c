@@ -72,7 +72,7 @@ struct line {
 	struct stat_options *options;
 	struct tally_events *events;
 	unsigned int detail;
-	bool null, append, all_user, all_kernel, repeats;
+	bool null, append, all_user, all_kernel, repeats, csv, json;
 	struct stat_cgroups cgroups;
 	const char *output;
 	int log_fd; /* -1: none */
@@ -235,10 +235,12 @@ static int take_option(struct line *line, int key, const char *argument)
 	case 'x':
 		if (!*argument)
 			return tool_usage(line->command, "-x wants a separator that is not empty");
+		line->csv = true;
 		o->format = STAT_CSV;
 		o->separator = strcmp(argument, "\\t") ? argument : "\t";
 		break;
 	case 'j':
+		line->json = true;
 		o->format = STAT_JSON;
 		break;
 	case 'o':
@@ -288,6 +290,8 @@ static int check_line(const struct line *line)
 	if (line->detail && stat_cgroups_are_paired(&line->cgroups))
 		return tool_usage(command, "-d adds events that -G names no cgroup for: "
 					   "use --for-each-cgroup");
+	if (line->csv && line->json)
+		return tool_usage(command, "choose one of -x and -j");
 	if (line->output && line->log_fd >= 0)
 		return tool_usage(command, "choose one of -o and --log-fd");
 	if (line->append && !line->output)

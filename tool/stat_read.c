@@ -132,6 +132,24 @@ static int lay_out(struct stat_session *stat, struct tally_error *err)
 	return 0;
 }
 
+/*
+ * A filter that the kernel does not understand is a mistake to be mended before anything runs, not
+ * an event that this machine lacks.
+ */
+static int check_filters(const struct stat_set *set, struct tally_error *err)
+{
+	for (size_t i = 0; i < tally_events_count(set->events); i++) {
+		const struct tally_error *error = tally_counters_error(set->counters, i);
+
+		if (!error || error->code != -EINVAL ||
+		    !tally_event_filter(tally_events_at(set->events, i)))
+			continue;
+		*err = *error;
+		return error->code;
+	}
+	return 0;
+}
+
 int stat_open(struct stat_session *stat, pid_t command, struct tally_error *err)
 {
 	const struct stat_options *options = &stat->options;
@@ -154,6 +172,8 @@ int stat_open(struct stat_session *stat, pid_t command, struct tally_error *err)
 			target.kind = TALLY_TARGET_SYSTEM;
 		rc = tally_counters_open(stat->sets[i].events, &target, flags,
 					 &stat->sets[i].counters, err);
+		if (rc == 0)
+			rc = check_filters(&stat->sets[i], err);
 		if (rc < 0)
 			return rc;
 	}

@@ -157,7 +157,8 @@ struct run {
 	double enable_at, stop_at, interval_at; /* INFINITY: never */
 	double interval_start;
 	unsigned int intervals;
-	bool ended; /* the command */
+	bool ended;	    /* the command */
+	bool leave_command; /* it goes on without being measured */
 	struct rusage usage;
 };
 
@@ -221,8 +222,10 @@ static bool meet_deadlines(struct run *run)
 		print_interval(run, time);
 		/* After a long stop the ticks that were missed are left out. */
 		run->interval_at += step * (1 + floor((time - run->interval_at) / step));
-		if (run->intervals == options->interval_count)
+		if (run->intervals == options->interval_count) {
+			run->leave_command = true;
 			return false;
+		}
 	}
 	return time < run->stop_at;
 }
@@ -290,13 +293,17 @@ static void end_command(struct run *run)
 	pid_t pid = tally_workload_pid(run->workload);
 	struct signalfd_siginfo info;
 
-	kill(pid, SIGTERM);
-	kill(pid, SIGCONT);
+	if (!run->leave_command) {
+		kill(pid, SIGTERM);
+		kill(pid, SIGCONT);
+	}
 	while (!command_ended(run)) {
-		if (wait_for(run->watch, &run->stat->options, INFINITY, &info) == WAKE_SIGNAL) {
-			run->stat->interrupted = true;
-			kill(pid, SIGKILL);
-		}
+		if (wait_for(run->watch, &run->stat->options, INFINITY, &info) != WAKE_SIGNAL)
+			continue;
+		if (run->leave_command && take_signal(run, &info))
+			continue;
+		run->stat->interrupted = true;
+		kill(pid, SIGKILL);
 	}
 }
 

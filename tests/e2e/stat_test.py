@@ -87,6 +87,16 @@ def case_filter_applies():
     equal(counts(found)[WRITES], 50)
 
 
+def case_filter_that_makes_no_sense_stops_everything():
+    need_tracepoints()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'ran')
+        done = tally('stat', '-e', 'cs,' + WRITES, '--filter', 'nosuch > 1', '--', 'touch', path)
+        equal(done.returncode, 1)
+        contains(done.stderr, "filter 'nosuch > 1'")
+        check(not os.path.exists(path))
+
+
 def case_sleeps_are_context_switches():
     found = counts(stat('-e', 'context-switches', '--', TARGET, 'sleeps', '40'))
     value = found.get('context-switches', found.get('context-switches:u'))
@@ -137,7 +147,8 @@ def case_status_of_the_command_is_passed_on():
 def case_command_lines_that_contradict_themselves_are_refused():
     for line in (('-p', '1', '-a'), ('-r', '3', '-a'), ('-I', '0', '--', 'true'), ('-x', ''),
                  ('--per-thread', '--', 'true'), ('--append', '--', 'true'), ('--nosuch',),
-                 ('-n', '-e', 'cycles', '--', 'true'), ('-p', 'one')):
+                 ('-n', '-e', 'cycles', '--', 'true'), ('-p', 'one'),
+                 ('-x', ',', '-j', '--', 'true')):
         done = tally('stat', *line)
         equal(done.returncode, 129, line)
         contains(done.stderr, 'tally stat: ')
@@ -261,6 +272,24 @@ def case_interval_count_ends_it():
     done = tally('stat', '-j', '-a', '-e', 'cpu-clock', '-I', '10', '--interval-count', '3')
     equal(done.returncode, 0)
     equal(len([l for l in done.stderr.splitlines() if '"interval"' in l]), 3)
+
+
+def case_interval_count_leaves_the_command_alone():
+    done = tally('stat', '-I', '20', '--interval-count', '2', '-e', 'task-clock', '--', 'sh', '-c',
+                 'sleep 0.4; exit 7')
+    equal(done.returncode, 7)
+    equal(len(re.findall('(?m)^ +[0-9]+[.].*task-clock', done.stderr)), 2, done.stderr)
+
+
+def case_signal_ends_a_command_that_is_no_longer_counted():
+    watch = subprocess.Popen([TALLY, 'stat', '-I', '20', '--interval-count', '1', '-e', 'task-clock',
+                              '--', TARGET, 'spin'], stderr=subprocess.PIPE, text=True)
+    contains(watch.stderr.readline() + watch.stderr.readline(), 'task-clock')
+    time.sleep(0.2)
+    equal(watch.poll(), None)
+    watch.send_signal(signal.SIGTERM)
+    watch.communicate(timeout=30)
+    equal(watch.returncode, 128 + signal.SIGTERM)
 
 
 def case_timeout_ends_a_command():
