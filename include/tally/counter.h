@@ -180,7 +180,8 @@ struct tally_target {
 #define TALLY_OPEN_TOLERANT	  (1u << 3) /* an event that will not open is a state, not an error */
 /*
  * An event whose name chose no u, k or h and whose kernel side this user may not see is counted in
- * user mode alone; tally_counters_attr() has exclude_kernel then, for reports to say so.
+ * user mode alone; tally_counters_attr() has exclude_kernel then, for reports to say so. Not so
+ * context-switches, cpu-migrations and cgroup-switches, of which user mode has none.
  */
 #define TALLY_OPEN_USER_FALLBACK (1u << 4)
 

@@ -745,7 +745,8 @@ static int count_as_nobody(void)
 	struct tally_value value;
 	struct tally_error err;
 
-	CHECK(tally_events_parse(events, "page-faults,page-faults:k,page-faults:u", 0, &err) == 0);
+	CHECK(tally_events_parse(events, "page-faults,page-faults:k,page-faults:u,cs", 0, &err) ==
+	      0);
 	/* All that is asked for, or nothing. */
 	CHECK(tally_counters_open(events, &target, 0, &counters, &err) == -EACCES);
 	CHECK(strstr(err.remedy, "modifier u"));
@@ -763,6 +764,9 @@ static int count_as_nobody(void)
 	CHECK(tally_counters_attr(counters, 0)->exclude_kernel);
 	CHECK(tally_events_at(events, 0)->attr->exclude_kernel == 0);
 	CHECK(tally_counters_error(counters, 1)->code == -EACCES);
+	/* User mode switches no context: 0 would be no answer. */
+	CHECK(tally_counters_error(counters, 3)->code == -EACCES);
+	CHECK(strstr(tally_counters_error(counters, 3)->remedy, "perf_event_paranoid"));
 	tally_counters_close(counters);
 	tally_events_free(events);
 	return 0;
