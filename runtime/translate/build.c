@@ -200,12 +200,13 @@ static bool full(const struct builder *b)
 	       offset_here(b) - b->fragment->start > FRAGMENT_BYTES - 2 * INSN_BYTES;
 }
 
-/* The fragment ends right behind a call after all: what was an entry only stands for the pad. */
+/* The fragment ends right behind a call after all: what was an entry only stands for the pad. The
+ * first entry stays, also of a fragment that is nothing but the jump at its end. */
 static void retract_entry(const struct builder *b)
 {
 	struct entry *last = &cache.lookup.entries[cache.nr_entries - 1];
 
-	if (last->body == offset_here(b))
+	if (b->fragment->nr_entries > 1 && last->body == offset_here(b))
 		last->body = 0;
 }
 
