@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/translate/test_host.h"
+
+#include <asm/prctl.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/sys.h"
+
+#define STACK_SIZE (1UL << 20)
+
+/* No kernel has it. */
+#define SYS_FINISH 0x7fff0000
+
+__asm__(".text\n"
+	".globl host_finish\n"
+	"host_finish:\n"
+	"	mov %rax, -8(%rsp)\n"
+	"	mov %rcx, -16(%rsp)\n"
+	"	mov %r11, -24(%rsp)\n"
+	"	mov $0x7fff0000, %eax\n"
+	"	syscall\n"
+	"	ud2\n");
+
+static struct thread *thread;
+static jmp_buf finished;
+
+static struct code_range mappings[512];
+static unsigned int nr_mappings;
+
+static void *area(void *hint, size_t size, int prot, int flags)
+{
+	void *p =
+		mmap(hint, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+
+	if (p == MAP_FAILED) {
+		perror("mmap");
+		exit(1);
+	}
+	return p;
+}
+
+void host_maps(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned long start, end;
+	char line[512], prot[8];
+
+	nr_mappings = 0;
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx-%lx %7s", &start, &end, prot) == 3 && prot[2] == 'x' &&
+		    nr_mappings < 512)
+			mappings[nr_mappings++] = (struct code_range){start, end, prot[1] == 'w'};
+	if (f)
+		fclose(f);
+}
+
+void host_start(void)
+{
+	const uint64_t near = (uint64_t)host_finish & ~0xfffUL;
+	const struct translate_memory memory = {
+		.code = area((void *)(near - (1UL << 30)), TRANSLATE_CODE_SIZE,
+			     PROT_READ | PROT_WRITE | PROT_EXEC, 0),
+		.tables = area(NULL, TRANSLATE_TABLE_SIZE, PROT_READ | PROT_WRITE, MAP_32BIT),
+		.meta = area(NULL, TRANSLATE_META_SIZE, PROT_READ | PROT_WRITE, 0),
+	};
+
+	thread = area(NULL, 4096, PROT_READ | PROT_WRITE, 0);
+	thread->self = thread;
+	thread->stack = (char *)area(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, 0) + STACK_SIZE;
+	syscall(SYS_arch_prctl, ARCH_SET_GS, thread);
+	host_maps();
+	translate_init(&memory);
+	translate_thread(thread);
+}
+
+struct thread *host_thread(void)
+{
+	return thread;
+}
+
+void host_run(struct regs *regs)
+{
+	const uint64_t *saved;
+
+	thread->regs = *regs;
+	if (!setjmp(finished))
+		translate_run(thread);
+	*regs = thread->regs;
+	saved = (const uint64_t *)regs->gpr[REG_RSP];
+	regs->gpr[REG_RAX] = saved[-1];
+	regs->gpr[REG_RCX] = saved[-2];
+	regs->gpr[REG_R11] = saved[-3];
+	regs->rip = (uint64_t)host_finish;
+}
+
+void host_call(void (*function)(long), long argument)
+{
+	static char *stack;
+	struct regs regs = {.rip = (uint64_t)function, .rflags = 0x202};
+	uint64_t *sp;
+
+	if (!stack)
+		stack = area(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, 0);
+	sp = (uint64_t *)(stack + STACK_SIZE - 64);
+	*--sp = (uint64_t)host_finish;
+	regs.gpr[REG_RSP] = (uint64_t)sp;
+	regs.gpr[REG_RDI] = argument;
+	host_run(&regs);
+}
+
+void host_regs(const ucontext_t *context, struct regs *regs)
+{
+	/* The order in a signal frame: r8 ... r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. */
+	static const uint8_t places[16] = {13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7};
+
+	for (unsigned int i = 0; i < 16; i++)
+		regs->gpr[i] = context->uc_mcontext.gregs[places[i]];
+	regs->rip = context->uc_mcontext.gregs[16];
+	regs->rflags = context->uc_mcontext.gregs[17];
+}
+
+/* ---- what runtime/linux/ has elsewhere ---- */
+
+int memory_code(uint64_t pc, struct code_range *range)
+{
+	for (unsigned int i = 0; i < nr_mappings; i++)
+		if (pc >= mappings[i].start && pc < mappings[i].end) {
+			*range = mappings[i];
+			return 0;
+		}
+	return SEGV_MAPERR;
+}
+
+void memory_watch(uint64_t start, uint64_t end)
+{
+	mprotect((void *)start, end - start, PROT_READ | PROT_EXEC);
+}
+
+void linux_syscall(struct thread *t)
+{
+	uint64_t *gpr = t->regs.gpr;
+
+	if (gpr[REG_RAX] == SYS_FINISH)
+		longjmp(finished, 1);
+	gpr[REG_RAX] = sys6(gpr[REG_RAX], gpr[REG_RDI], gpr[REG_RSI], gpr[REG_RDX], gpr[REG_R10],
+			    gpr[REG_R8], gpr[REG_R9]);
+}
+
+static void unexpected(const struct thread *t, const char *what, uint64_t detail)
+{
+	printf("Bail out! %s (%#lx) at %#lx\n", what, detail, t->regs.rip);
+	exit(1);
+}
+
+void linux_int80(struct thread *t)
+{
+	unexpected(t, "int 0x80", 0);
+}
+
+void linux_deliver(struct thread *t)
+{
+	unexpected(t, "a pending signal", t->pending);
+}
+
+void linux_detach(struct thread *t)
+{
+	unexpected(t, "detach", 0);
+}
+
+void linux_fault(struct thread *t, int signo, int code, uint64_t address)
+{
+	(void)code;
+	unexpected(t, signo == SIGSEGV ? "SIGSEGV" : "a signal", address);
+}

@@ -1,0 +1,756 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Random programs, executed natively and in the translator in one process: registers, flags, memory
+ * and vector registers have to agree at the end; and, single-stepped, whatever byte of the code
+ * cache a signal hits, what translate_recover() makes of it has to be a state that the processor
+ * went through natively, in order.
+ *
+ * Usage: test-translate [PROGRAMS [SEED]]. A program is made of its seed alone.
+ */
+#include "runtime/translate/test_host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+/* ---- random numbers ---- */
+
+static uint64_t seed;
+
+static uint32_t any(uint32_t below)
+{
+	seed = seed * 6364136223846793005UL + 1442695040888963407UL;
+	return (seed >> 33) % below;
+}
+
+/* ---- the program's surroundings ---- */
+
+enum { FUNCTIONS = 6, BLOCKS = 4, CODE_SIZE = 64 << 10, DATA_SIZE = 4096, STACK_SIZE = 16 << 10 };
+
+/* Offsets in the code; what ends the program is at 0. */
+enum { ENTRY = 256, FIRST_FUNCTION = 512 };
+
+/*
+ * What r15 points at. The program ends through finish, with rsp as it was saved, when its fuel is
+ * used up or its first function returns.
+ */
+struct data {
+	uint64_t finish;
+	uint64_t fuel;
+	uint64_t stack;
+	uint64_t zero;
+	uint64_t functions[8];
+	uint64_t blocks[32];
+	uint8_t vectors[16 * 32];
+	uint8_t scratch[DATA_SIZE];
+};
+
+static struct surroundings {
+	uint8_t code[CODE_SIZE];
+	struct data data, before;
+	uint8_t stack[STACK_SIZE];
+} * world;
+
+static uint8_t *at;
+
+static void put(const void *bytes, unsigned int n)
+{
+	memcpy(at, bytes, n);
+	at += n;
+}
+
+#define PUT(...)                                                                                   \
+	do {                                                                                       \
+		const uint8_t bytes_[] = {__VA_ARGS__};                                            \
+                                                                                                   \
+		put(bytes_, sizeof(bytes_));                                                       \
+	} while (0)
+
+static void put32(uint32_t value)
+{
+	put(&value, 4);
+}
+
+static void put_relative(const void *target)
+{
+	put32((uint32_t)((const uint8_t *)target - (at + 4)));
+}
+
+/* modrm and disp32 for [r15 + offset of member] */
+#define MEMBER(m) ((uint32_t)offsetof(struct data, m))
+
+static void put_member(unsigned int reg, uint32_t offset)
+{
+	PUT(0x87 | reg << 3);
+	put32(offset);
+}
+
+/* ---- instructions ---- */
+
+/* Any register but rsp and r15. */
+static unsigned int any_reg(void)
+{
+	unsigned int reg;
+
+	do
+		reg = any(15);
+	while (reg == REG_RSP);
+	return reg;
+}
+
+static uint32_t any_scratch(void)
+{
+	return MEMBER(scratch) + any(DATA_SIZE - 64);
+}
+
+static void rex_rr(bool wide, unsigned int reg, unsigned int rm)
+{
+	PUT(0x40 | (wide ? 8 : 0) | (reg & 8 ? 4 : 0) | (rm & 8 ? 1 : 0));
+}
+
+static void alu_registers(void)
+{
+	const unsigned int reg = any_reg(), rm = any_reg();
+
+	rex_rr(any(2), reg, rm);
+	PUT(any(8) << 3 | 1, 0xc0 | (reg & 7) << 3 | (rm & 7));
+}
+
+static void alu_memory(void)
+{
+	const unsigned int reg = any_reg();
+
+	PUT(0x41 | any(2) << 3 | (reg & 8 ? 4 : 0), any(8) << 3 | (any(2) ? 3 : 1));
+	put_member(reg & 7, any_scratch());
+}
+
+static void alu_rip_relative(void)
+{
+	const unsigned int reg = any_reg();
+
+	PUT(0x40 | any(2) << 3 | (reg & 8 ? 4 : 0), any(8) << 3 | (any(2) ? 3 : 1),
+	    0x05 | (reg & 7) << 3);
+	put_relative(world->data.scratch + any(DATA_SIZE - 64));
+}
+
+/* The operand has bytes behind it. */
+static void immediate_rip_relative(void)
+{
+	uint8_t *disp;
+	uint32_t value;
+
+	PUT(0x48, 0x81, 0x05 | any(8) << 3);
+	disp = at;
+	put32(0);
+	put32(any(1 << 30));
+	value = (uint32_t)(world->data.scratch + any(DATA_SIZE - 64) - at);
+	memcpy(disp, &value, 4);
+}
+
+static void lea_rip_relative(void)
+{
+	const unsigned int reg = any_reg();
+
+	PUT(0x48 | (reg & 8 ? 4 : 0), 0x8d, 0x05 | (reg & 7) << 3);
+	put_relative(world->data.scratch + any(DATA_SIZE));
+}
+
+static void load_immediate(void)
+{
+	const unsigned int reg = any_reg();
+	const uint64_t value = (uint64_t)any(1u << 31) << 33 ^ any(1u << 31);
+
+	rex_rr(true, 0, reg);
+	PUT(0xb8 | (reg & 7));
+	put(&value, 8);
+}
+
+static void shift(void)
+{
+	const unsigned int reg = any_reg();
+
+	rex_rr(any(2), 0, reg);
+	if (any(2))
+		PUT(0xc1, 0xc0 | any(8) << 3 | (reg & 7), any(64));
+	else
+		PUT(0xd3, 0xc0 | any(8) << 3 | (reg & 7));
+}
+
+static void increment(void)
+{
+	const unsigned int reg = any_reg();
+
+	rex_rr(any(2), 0, reg);
+	PUT(0xff, 0xc0 | any(2) << 3 | (reg & 7));
+}
+
+static void conditional_move(void)
+{
+	const unsigned int reg = any_reg(), rm = any_reg();
+
+	rex_rr(true, reg, rm);
+	PUT(0x0f, 0x40 | any(16), 0xc0 | (reg & 7) << 3 | (rm & 7));
+}
+
+static void vector_memory(void)
+{
+	static const uint8_t opcodes[] = {0xfe, 0xd4, 0xef, 0xeb, 0x6f};
+	const unsigned int reg = any(8);
+
+	PUT(0xf3, 0x41, 0x0f, 0x6f); /* movdqu [r15 + ...], xmm */
+	put_member(reg, any_scratch());
+	PUT(0x66, 0x0f, opcodes[any(5)], 0xc0 | reg << 3 | any(8));
+	if (!any(4)) {
+		PUT(0xf3, 0x0f, 0x6f, 0x05 | reg << 3); /* movdqu [rip + ...], xmm */
+		put_relative(world->data.scratch + any(DATA_SIZE - 64));
+	}
+}
+
+static void push_pop(void)
+{
+	const unsigned int from = any_reg(), to = any_reg();
+
+	rex_rr(false, 0, from);
+	PUT(0x50 | (from & 7));
+	rex_rr(false, 0, to);
+	PUT(0x58 | (to & 7));
+}
+
+/* lock xadd, cmpxchg, bts with a register, bswap */
+static void odd(void)
+{
+	switch (any(4)) {
+	case 0:
+		PUT(0xf0, 0x49, 0x0f, 0xc1);
+		put_member(any(3), any_scratch());
+		break;
+	case 1:
+		PUT(0x49, 0x0f, 0xb1);
+		put_member(REG_RDX, any_scratch());
+		break;
+	case 2:
+		PUT(0x48, 0x0f, 0xc8 | any(4));
+		break;
+	case 3:
+		PUT(0x48, 0x0f, 0xa2 + 1, 0xc0 | REG_RDX << 3 | REG_RBX);
+		break;
+	}
+}
+
+static void repeated_string(void)
+{
+	PUT(0xb9); /* mov ecx, few */
+	put32(any(6));
+	PUT(0x49, 0x8d); /* lea rdi, [r15 + ...] */
+	put_member(REG_RDI, MEMBER(scratch) + any(256));
+	PUT(0xf3, any(2) ? 0xaa : 0xab);
+}
+
+static void any_instruction(void)
+{
+	static void (*const kinds[])(void) = {
+		alu_registers, alu_registers,	 alu_memory,	   alu_rip_relative,
+		shift,	       increment,	 conditional_move, immediate_rip_relative,
+		odd,	       lea_rip_relative, load_immediate,   push_pop,
+		alu_registers, alu_memory,	 vector_memory,	   repeated_string,
+	};
+
+	kinds[any(sizeof(kinds) / sizeof(*kinds))]();
+}
+
+/* ---- control flow ---- */
+
+/* Blocks are placed in order; branches forward or back are filled in at the end. */
+static struct patch {
+	uint8_t *at;
+	unsigned int block;
+	unsigned int size;
+} patches[1024];
+static unsigned int nr_patches;
+
+static uint8_t *blocks[FUNCTIONS * BLOCKS];
+
+static void branch_to(unsigned int block, unsigned int size)
+{
+	patches[nr_patches++] = (struct patch){at, block, size};
+	at += size;
+}
+
+static void fill_in(void)
+{
+	for (unsigned int i = 0; i < nr_patches; i++) {
+		const struct patch *p = &patches[i];
+		const int32_t relative = (int32_t)(blocks[p->block] - (p->at + p->size));
+
+		memcpy(p->at, &relative, p->size);
+	}
+}
+
+/* Keeps rsp as it is; calls only functions with higher numbers, so that it ends. */
+static void any_call(unsigned int function)
+{
+	unsigned int callee, reg = any_reg();
+
+	if (function + 1 >= FUNCTIONS)
+		return;
+	callee = function + 1 + any(FUNCTIONS - function - 1);
+	switch (any(5)) {
+	case 0:
+	case 1:
+		PUT(0xe8);
+		branch_to(callee * BLOCKS, 4);
+		break;
+	case 2: /* call [r15 + ...] */
+		PUT(0x41, 0xff);
+		put_member(2, MEMBER(functions) + 8 * callee);
+		break;
+	case 3: /* call [rip + ...] */
+		PUT(0xff, 0x15);
+		put_relative(&world->data.functions[callee]);
+		break;
+	case 4: /* call reg */
+		PUT(0x49 | (reg & 8 ? 4 : 0), 0x8b);
+		put_member(reg & 7, MEMBER(functions) + 8 * callee);
+		rex_rr(false, 0, reg);
+		PUT(0xff, 0xd0 | (reg & 7));
+		break;
+	}
+	/* Odd functions take 16 bytes of the stack with them. */
+	if (callee & 1)
+		PUT(0x48, 0x8d, 0x64, 0x24, 0xf0);
+}
+
+/* Leaves the program when the fuel is used up. Flags change; that is as good as any. */
+static void burn(const uint8_t *bail)
+{
+	PUT(0x49, 0xff); /* dec qword [r15 + fuel] */
+	put_member(1, MEMBER(fuel));
+	PUT(0x0f, 0x88);
+	put_relative(bail);
+}
+
+static void any_end(unsigned int function, unsigned int number)
+{
+	const unsigned int first = function * BLOCKS, next = first + number + 1;
+	const unsigned int target = first + any(BLOCKS), reg = any_reg();
+	uint8_t *hop;
+
+	switch (any(7)) {
+	case 0:
+	case 1:
+		PUT(0x0f, 0x80 | any(16));
+		branch_to(target, 4);
+		break;
+	case 2: /* a loop of a few rounds */
+		PUT(0xb9);
+		put32(1 + any(5));
+		hop = at;
+		PUT(0x49, 0x01); /* add [r15 + ...], rcx */
+		put_member(REG_RCX, any_scratch());
+		PUT(0xe0 + any(3), (uint8_t)(hop - (at + 2)));
+		break;
+	case 3: /* jrcxz over something */
+		PUT(0xe3, 0);
+		hop = at;
+		any_instruction();
+		hop[-1] = at - hop;
+		break;
+	case 4: /* jmp [r15 + ...] */
+		PUT(0x41, 0xff);
+		put_member(4, MEMBER(blocks) + 8 * next);
+		break;
+	case 5: /* push the address and return to it */
+		PUT(0x49 | (reg & 8 ? 4 : 0), 0x8b);
+		put_member(reg & 7, MEMBER(blocks) + 8 * next);
+		rex_rr(false, 0, reg);
+		PUT(0x50 | (reg & 7), 0xc3);
+		break;
+	case 6:
+		PUT(0xe9);
+		branch_to(next, 4);
+		break;
+	}
+}
+
+static void make_function(unsigned int function, const uint8_t *bail)
+{
+	for (unsigned int number = 0; number < BLOCKS; number++) {
+		const unsigned int block = function * BLOCKS + number;
+
+		blocks[block] = at;
+		world->data.blocks[block] = (uint64_t)at;
+		burn(bail);
+		for (unsigned int n = any(8); n; n--)
+			any_instruction();
+		if (any(2))
+			any_call(function);
+		for (unsigned int n = any(3); n; n--)
+			any_instruction();
+		if (number + 1 < BLOCKS)
+			any_end(function, number);
+	}
+	if (function & 1)
+		PUT(0xc2, 16, 0);
+	else
+		PUT(0xc3);
+}
+
+/* The first function returns to what ends the program. */
+static void make_program(void)
+{
+	uint8_t *bail;
+
+	nr_patches = 0;
+	at = world->code + ENTRY;
+	for (unsigned int i = 0; i < 8; i++) { /* movdqu [r15 + ...], xmm */
+		PUT(0xf3, 0x41, 0x0f, 0x6f);
+		put_member(i, MEMBER(scratch) + 16 * i);
+	}
+	PUT(0xe9);
+	branch_to(0, 4);
+	at = world->code;
+	bail = at;
+	PUT(0x49, 0x8b); /* mov rsp, [r15 + stack] */
+	put_member(REG_RSP, MEMBER(stack));
+	for (unsigned int i = 0; i < 8; i++) { /* movdqu xmm, [r15 + ...] */
+		PUT(0xf3, 0x41, 0x0f, 0x7f);
+		put_member(i, MEMBER(vectors) + 16 * i);
+	}
+	PUT(0x41, 0xff); /* jmp [r15 + finish] */
+	put_member(4, MEMBER(finish));
+	at = world->code + FIRST_FUNCTION;
+	for (unsigned int function = 0; function < FUNCTIONS; function++) {
+		at += any(40);
+		world->data.functions[function] = (uint64_t)at;
+		make_function(function, bail);
+	}
+	fill_in();
+}
+
+/* ---- natively ---- */
+
+/*
+ * void native_run(struct regs *regs): the counterpart of host_run(). The program ends at
+ * native_finish.
+ */
+__asm__(".pushsection .bss\n"
+	"native_regs: .skip 8\n"
+	"native_stack: .skip 8\n"
+	".popsection\n"
+	".globl native_run\n"
+	"native_run:\n"
+	"	push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n"
+	"	mov %rdi, native_regs(%rip)\n"
+	"	mov %rsp, native_stack(%rip)\n"
+	"	mov 0*8(%rdi), %rax; mov 1*8(%rdi), %rcx; mov 2*8(%rdi), %rdx\n"
+	"	mov 3*8(%rdi), %rbx; mov 5*8(%rdi), %rbp; mov 6*8(%rdi), %rsi\n"
+	"	mov 8*8(%rdi), %r8; mov 9*8(%rdi), %r9; mov 10*8(%rdi), %r10\n"
+	"	mov 11*8(%rdi), %r11; mov 12*8(%rdi), %r12; mov 13*8(%rdi), %r13\n"
+	"	mov 14*8(%rdi), %r14; mov 15*8(%rdi), %r15; mov 4*8(%rdi), %rsp\n"
+	"	push 16*8(%rdi); push 17*8(%rdi); mov 7*8(%rdi), %rdi; popf; ret\n"
+	".globl native_finish\n"
+	"native_finish:\n"
+	"	pushf; push %rdi\n"
+	"	mov native_regs(%rip), %rdi\n"
+	"	mov %rax, 0*8(%rdi); mov %rcx, 1*8(%rdi); mov %rdx, 2*8(%rdi)\n"
+	"	mov %rbx, 3*8(%rdi); mov %rbp, 5*8(%rdi); mov %rsi, 6*8(%rdi)\n"
+	"	mov %r8, 8*8(%rdi); mov %r9, 9*8(%rdi); mov %r10, 10*8(%rdi)\n"
+	"	mov %r11, 11*8(%rdi); mov %r12, 12*8(%rdi); mov %r13, 13*8(%rdi)\n"
+	"	mov %r14, 14*8(%rdi); mov %r15, 15*8(%rdi)\n"
+	"	pop 7*8(%rdi); pop 17*8(%rdi)\n"
+	"	mov %rsp, 4*8(%rdi)\n"
+	"	mov native_stack(%rip), %rsp\n"
+	"	pushf; andl $~0x100, (%rsp); popf; cld\n"
+	"	pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
+	"	ret\n");
+
+void native_run(struct regs *regs);
+extern const char native_finish[];
+
+/* ---- comparing ---- */
+
+#define TRAP_FLAG 0x100
+#define FLAGS	  0xcd5 /* CF PF AF ZF SF DF OF */
+
+static void start_state(struct regs *regs, const char *finish, uint64_t flags)
+{
+	uint64_t *top = (uint64_t *)(world->stack + STACK_SIZE - 1024);
+
+	memcpy(&world->data, &world->before, sizeof(world->data));
+	memset(world->stack, 0, STACK_SIZE);
+	*top = (uint64_t)world->code;
+	world->data.finish = (uint64_t)finish;
+	world->data.stack = (uint64_t)(top + 1);
+	world->data.fuel = 200;
+	*regs = (struct regs){.rip = (uint64_t)world->code + ENTRY, .rflags = 0x202 | flags};
+	for (unsigned int i = 0; i < 16; i++)
+		regs->gpr[i] = i * 0x0101010101010101;
+	regs->gpr[REG_R15] = (uint64_t)&world->data;
+	regs->gpr[REG_RSP] = (uint64_t)top;
+}
+
+static bool same_state(const struct regs *a, const struct regs *b)
+{
+	return !memcmp(a->gpr, b->gpr, sizeof(a->gpr)) && a->rip == b->rip &&
+	       !((a->rflags ^ b->rflags) & FLAGS);
+}
+
+static void show(const char *what, const struct regs *regs)
+{
+	printf("# %s rip %#lx flags %#lx\n#", what, regs->rip, regs->rflags & FLAGS);
+	for (unsigned int i = 0; i < 16; i++)
+		printf(" %lx", regs->gpr[i]);
+	printf("\n");
+}
+
+static bool differ(uint64_t program, const char *what, const struct regs *native,
+		   const struct regs *translated)
+{
+	printf("# program %#lx: %s\n", program, what);
+	show("native", native);
+	show("translated", translated);
+	return false;
+}
+
+/* ---- single steps ---- */
+
+#define TRACE_MAX 20000
+
+static struct trace {
+	struct regs *states;
+	unsigned int n;
+	/* Of the run in the translator. */
+	unsigned int now, points;
+	struct regs wrong;
+	bool failed, flags_lost;
+} trace;
+
+static void on_native_step(int signo, siginfo_t *info, void *context)
+{
+	struct regs regs;
+
+	(void)signo, (void)info;
+	host_regs(context, &regs);
+	if (regs.rip - (uint64_t)world->code < CODE_SIZE && trace.n < TRACE_MAX)
+		trace.states[trace.n++] = regs;
+}
+
+/* Whether the instruction at @i did nothing but jump: there need not be a byte that stands for it.
+ */
+static bool only_jumps(unsigned int i)
+{
+	struct regs there = trace.states[i + 1];
+
+	there.rip = trace.states[i].rip;
+	return same_state(&trace.states[i], &there);
+}
+
+static bool arrives(unsigned int i)
+{
+	const uint8_t *insn = (const uint8_t *)trace.states[i - 1].rip;
+
+	insn += (*insn & 0xf0) == 0x40;
+	return *insn == 0xc3 || *insn == 0xc2 || *insn == 0xff;
+}
+
+/*
+ * As same_state(), but for flags that are lost. That happens where an indirect branch or a return
+ * arrives and nothing reads them before they are written; the comparison of how programs end shows
+ * whether that was so.
+ */
+static bool same_point(unsigned int i, const struct regs *regs)
+{
+	const struct regs *native = &trace.states[i];
+	struct regs other = *regs;
+
+	if (same_state(native, regs)) {
+		trace.flags_lost = false;
+		return true;
+	}
+	other.rflags = native->rflags;
+	if (!same_state(native, &other) || !i || (!trace.flags_lost && !arrives(i)))
+		return false;
+	trace.flags_lost = true;
+	return true;
+}
+
+/* The state has to be the one that the last point had, or the next one. */
+static bool follows(const struct regs *regs)
+{
+	unsigned int last = trace.now + 1;
+
+	while (last + 1 < trace.n && only_jumps(last))
+		last++;
+	for (unsigned int i = trace.now; i <= last && i < trace.n; i++)
+		if (same_point(i, regs)) {
+			trace.now = i;
+			return true;
+		}
+	return false;
+}
+
+static void on_translated_step(int signo, siginfo_t *info, void *context)
+{
+	ucontext_t *c = context;
+	struct regs regs;
+
+	(void)signo, (void)info;
+	host_regs(c, &regs);
+	switch (translate_recover(host_thread(), &regs)) {
+	case TRANSLATE_ELSEWHERE:
+		/* It comes back with the program's flags. */
+		c->uc_mcontext.gregs[17] &= ~TRAP_FLAG;
+		return;
+	case TRANSLATE_LEAVING:
+		return;
+	case TRANSLATE_INSIDE:
+		break;
+	}
+	trace.points++;
+	if (trace.failed || regs.rip - (uint64_t)world->code >= CODE_SIZE)
+		return;
+	trace.failed = !follows(&regs);
+	trace.wrong = regs;
+}
+
+static void on_step(void (*handler)(int, siginfo_t *, void *))
+{
+	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	static char *stack;
+
+	if (!stack) {
+		stack = malloc(256 << 10);
+		sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = 256 << 10}, NULL);
+	}
+	sigaction(SIGTRAP, &action, NULL);
+}
+
+/* ---- the tests ---- */
+
+static void new_program(uint64_t program)
+{
+	seed = program;
+	mprotect(world->code, CODE_SIZE, PROT_READ | PROT_WRITE);
+	make_program();
+	mprotect(world->code, CODE_SIZE, PROT_READ | PROT_EXEC);
+	for (unsigned int i = 0; i < DATA_SIZE; i++)
+		world->data.scratch[i] = any(256);
+	memcpy(&world->before, &world->data, sizeof(world->data));
+	translate_invalidate((uint64_t)world->code, (uint64_t)world->code + CODE_SIZE);
+}
+
+/* What the two runs left behind, but for what lies below the stack pointer. */
+static bool same_memory(struct data *native)
+{
+	struct data *now = &world->data;
+
+	now->finish = native->finish;
+	for (unsigned int i = 0; i < sizeof(*now); i++)
+		if (((uint8_t *)native)[i] != ((uint8_t *)now)[i]) {
+			printf("# at %u: %#x %#x\n", i, ((uint8_t *)native)[i],
+			       ((uint8_t *)now)[i]);
+			return false;
+		}
+	return true;
+}
+
+static bool agrees(uint64_t program)
+{
+	static struct data native_data;
+	struct regs native, translated;
+
+	new_program(program);
+	start_state(&native, native_finish, 0);
+	native_run(&native);
+	memcpy(&native_data, &world->data, sizeof(native_data));
+	/* The second time everything is linked. */
+	for (unsigned int round = 0; round < 2; round++) {
+		start_state(&translated, host_finish, 0);
+		host_run(&translated);
+		translated.rip = native.rip;
+		if (!same_state(&native, &translated))
+			return differ(program, "registers differ", &native, &translated);
+		if (!same_memory(&native_data))
+			return differ(program, "memory differs", &native, &translated);
+	}
+	return true;
+}
+
+static bool recovers(uint64_t program)
+{
+	struct regs regs;
+
+	new_program(program);
+	trace.n = trace.now = 0;
+	trace.failed = trace.flags_lost = false;
+	on_step(on_native_step);
+	start_state(&regs, native_finish, TRAP_FLAG);
+	native_run(&regs);
+	on_step(on_translated_step);
+	start_state(&regs, host_finish, TRAP_FLAG);
+	host_run(&regs);
+	if (trace.failed && getenv("SHOW"))
+		for (unsigned int i = trace.now ? trace.now - 1 : 0; i < trace.now + 4; i++)
+			show("#", &trace.states[i]);
+	if (trace.failed)
+		return differ(program, "a state that never was", &trace.states[trace.now],
+			      &trace.wrong);
+	if (trace.now + 1 < trace.n)
+		return differ(program, "states are missing", &trace.states[trace.now], &regs);
+	return true;
+}
+
+static void run(unsigned int number, const char *name, bool (*test)(uint64_t), unsigned int n,
+		uint64_t first)
+{
+	unsigned int i;
+
+	for (i = 0; i < n && test(first + i); i++)
+		;
+	printf("%sok %u - %s: %u programs from seed %#lx on\n", i < n ? "not " : "", number, name,
+	       i, first);
+}
+
+/* Code that nobody wrote for this: the C library's, far away from the cache. */
+static long printed;
+
+static void print_numbers(long n)
+{
+	char line[200];
+
+	printed = 0;
+	for (long i = 0; i < n; i++) {
+		snprintf(line, sizeof(line), "%ld %s %.7g %lx", i, "and", (double)i / 3, i * i);
+		printed = printed * 31 + line[strlen(line) - 1];
+	}
+}
+
+static bool runs_library(uint64_t n)
+{
+	long native;
+
+	print_numbers(n);
+	native = printed;
+	host_call(print_numbers, n);
+	return native == printed;
+}
+
+int main(int argc, char **argv)
+{
+	const unsigned int programs = argc > 1 ? strtoul(argv[1], NULL, 0) : 300;
+	const uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("1..3\n");
+	world = mmap(NULL, sizeof(*world), PROT_READ | PROT_WRITE | PROT_EXEC,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mprotect(world->code, CODE_SIZE, PROT_READ | PROT_EXEC);
+	trace.states = malloc(TRACE_MAX * sizeof(*trace.states));
+	host_start();
+	run(1, "the C library runs", runs_library, 3, 1000);
+	run(2, "random programs end alike", agrees, programs, first << 20);
+	run(3, "every step has a true state", recovers, programs / 20 + 1, first << 20);
+	return 0;
+}
