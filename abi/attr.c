@@ -241,3 +241,11 @@ bool tly_attr_zero_after(const struct perf_event_attr *attr, uint32_t offset)
 			return false;
 	return true;
 }
+
+bool tly_attr_is_kernels_own(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE &&
+	       (attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
+		attr->config == PERF_COUNT_SW_CPU_MIGRATIONS ||
+		attr->config == PERF_COUNT_SW_CGROUP_SWITCHES);
+}

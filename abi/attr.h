@@ -61,4 +61,8 @@ bool tly_attr_set(struct perf_event_attr *attr, const struct tly_attr_item *item
 /* Whether all of the attr's bytes from @offset to its size are zero. */
 bool tly_attr_zero_after(const struct perf_event_attr *attr, uint32_t offset);
 
+/* Whether it counts what only the kernel does: of user mode alone it is 0, however often that is.
+ */
+bool tly_attr_is_kernels_own(const struct perf_event_attr *attr);
+
 #endif

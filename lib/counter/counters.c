@@ -83,15 +83,6 @@ static bool kernel_lacks_lost(void)
 	return code == -EINVAL;
 }
 
-/* What only the kernel does: in user mode it is 0, however often it happens. */
-static bool is_kernels_own(const struct perf_event_attr *attr)
-{
-	return attr->type == PERF_TYPE_SOFTWARE &&
-	       (attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
-		attr->config == PERF_COUNT_SW_CPU_MIGRATIONS ||
-		attr->config == PERF_COUNT_SW_CGROUP_SWITCHES);
-}
-
 /* What says something of the event; the rest says something of the caller's resources. */
 static bool is_about_the_event(int code)
 {
@@ -192,7 +183,7 @@ static int replan(struct tally_counters *counters, size_t event, size_t task, si
 	}
 	if ((counters->flags & TALLY_OPEN_USER_FALLBACK) && tly_is_permission(code) &&
 	    !(plan->event->flags & TALLY_EVENT_MODIFIED) && !plan->attr->exclude_kernel &&
-	    !is_kernels_own(plan->attr)) {
+	    !tly_attr_is_kernels_own(plan->attr)) {
 		plan->attr->exclude_kernel = 1;
 		plan->attr->exclude_hv = 1;
 		return AGAIN;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abi/attr.h"
 #include "lib/probe/refusal/refusal.h"
 
 static bool lacks_perfmon(struct tly_refusal *r)
@@ -76,6 +77,11 @@ static bool kernel_needs_right(struct tly_refusal *r)
 	return !tly_refusal_get(r, "exclude_kernel") && is_above_level(r, 1);
 }
 
+static bool kernels_own_needs_right(struct tly_refusal *r)
+{
+	return tly_attr_is_kernels_own(&r->attr->attr) && kernel_needs_right(r);
+}
+
 static bool physical_needs_right(struct tly_refusal *r)
 {
 	return tly_refusal_samples(r, PERF_SAMPLE_PHYS_ADDR) && is_above_level(r, 1);
@@ -136,6 +142,10 @@ const struct tly_cause tly_causes_of_rights[] = {
 	 "all tasks of a processor need kernel.perf_event_paranoid 0 or less (it is {paranoid}), "
 	 "or CAP_PERFMON",
 	 "{sysctl}=0, or {perfmon right}"},
+	{-EACCES, kernels_own_needs_right,
+	 "it happens in the kernel, which needs kernel.perf_event_paranoid 1 or less (it is "
+	 "{paranoid}), or CAP_PERFMON",
+	 "{sysctl}=1, or {perfmon right}"},
 	{-EACCES, kernel_needs_right,
 	 "the kernel's side needs kernel.perf_event_paranoid 1 or less (it is {paranoid}), or "
 	 "CAP_PERFMON",
