@@ -324,8 +324,9 @@ def case_perf_reads_our_header():
     header = run('perf', 'report', '--header-only', '-i', path + '.copy').stdout
     for line in ('hostname : ' + os.uname().nodename, 'os release : ' + os.uname().release,
                  'arch : ' + os.uname().machine, 'cmdline : ' + COPY,
-                 'group: {task-clock,page-faults}', 'name = task-clock', 'pmu mappings: '):
+                 'name = task-clock', 'pmu mappings: '):
         contains(header, line)
+    check(re.search(r'group: {task-clock(:u)?,page-faults(:u)?}', header), header)
 
 
 def case_short_writes():
@@ -420,7 +421,8 @@ def case_recording_of_perf_that_was_killed():
         record_and_kill(path)
     done = run(DUMP, path)
     check(done.returncode in (0, 1), done.returncode)
-    check(done.stdout.count('\nS cpu-clock ') > 100, 'samples of a killed recording')
+    samples = re.findall(r'^S cpu-clock(?::u)? ', done.stdout, re.M)
+    check(len(samples) > 100, 'samples of a killed recording')
 
 
 def record_and_kill(path):

@@ -5,7 +5,7 @@
  *	spin MS		   burns MS milliseconds of processor time, in two functions by turns
  *	threads N MS	   does that in N threads, called "worker-0" and so on
  *	forks N		   starts N short-lived processes, one after the other
- *	child MS	   burns in a child only
+ *	child MS	   burns, then does so in a child
  *	sleeps N MS	   sleeps N times
  *	moved MS	   goes to processor 0 and burns there
  *	hold		   burns until its standard input ends
@@ -79,8 +79,10 @@ static int run_threads(int nr, uintptr_t ms)
 
 static int run_child(uint64_t ms)
 {
-	pid_t pid = fork();
+	pid_t pid;
 
+	burn(ms);
+	pid = fork();
 	if (pid == 0) {
 		burn(ms);
 		_exit(0);

@@ -319,10 +319,7 @@ def case_same_file_same_report():
 
 def on_terminal(*args, env):
     """What the tool writes on a terminal."""
-    try:
-        ours, its = os.openpty()
-    except OSError as error:
-        skip('cannot make a terminal: %s' % error.strerror)
+    ours, its = open_terminal()
     with subprocess.Popen([TALLY, *args], stdin=its, stdout=its, stderr=its,
                           env=dict(os.environ, LC_ALL='C', TERM='xterm', **env)):
         os.close(its)

@@ -554,7 +554,7 @@ def case_output_goes_to_a_descriptor():
 
 def on_terminal(*args):
     """What a terminal gets to see while tally stat runs."""
-    master, slave = os.openpty()
+    master, slave = open_terminal()
     child = subprocess.Popen([TALLY, 'stat', *args], stdout=slave, stderr=slave, stdin=slave,
                              env=dict(os.environ, NO_COLOR='1'))
     os.close(slave)

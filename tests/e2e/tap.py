@@ -35,6 +35,25 @@ def need_root():
         skip('needs root')
 
 
+def sees_kernel():
+    """Whether this user may measure the kernel; others' events are of user mode only."""
+    with open('/proc/sys/kernel/perf_event_paranoid') as file:
+        return os.geteuid() == 0 or int(file.read()) < 2
+
+
+def need_kernel():
+    if not sees_kernel():
+        skip('needs root or kernel.perf_event_paranoid below 2')
+
+
+def open_terminal():
+    """Two descriptors: of who looks at the terminal, and of the program on it."""
+    try:
+        return os.openpty()
+    except OSError as error:
+        skip('cannot make a terminal: %s' % error.strerror)
+
+
 def check(condition, message='condition is false'):
     if not condition:
         raise AssertionError(message)
