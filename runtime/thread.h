@@ -90,6 +90,10 @@ struct thread {
 
 	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
 	int tid;
+
+	/* linux/exec.c: the argument lists of an exec under way */
+	void *exec_lists;
+	size_t exec_lists_size;
 };
 
 _Static_assert(offsetof(struct thread, self) == THREAD_SELF, "");

@@ -17,6 +17,7 @@
 #ifndef RUNTIME_LINUX_MEMORY_H
 #define RUNTIME_LINUX_MEMORY_H
 
+#include <linux/mman.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,8 +28,14 @@ struct thread;
 #define PAGE_DOWN(at) ((uint64_t)(at) & -PAGE)
 #define PAGE_UP(at)   (((uint64_t)(at) + PAGE - 1) & -PAGE)
 
-/* Boot: once, before anything else here. */
-void memory_boot(void);
+/*
+ * What can be executed gets PROT_READ from the kernel, as the processor has it anyway where no
+ * protection key forbids it: the translator reads code.
+ */
+static inline uint64_t memory_readable(uint64_t prot)
+{
+	return prot & PROT_EXEC ? prot | PROT_READ : prot;
+}
 
 /*
  * Boot: the image that it maps, the vdso, the stack if it is executable. @prot as for mmap(2); only

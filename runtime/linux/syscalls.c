@@ -7,6 +7,8 @@
 #include <stddef.h>
 
 #include "runtime/linux/memory.h"
+#include "runtime/linux/signal.h"
+#include "runtime/linux/threads.h"
 #include "runtime/thread.h"
 
 /*
@@ -28,7 +30,6 @@ static syscall_handler *const handlers[] = {
 	[__NR_mremap] = sys_mremap,
 	[__NR_munmap] = sys_munmap,
 	[__NR_pkey_mprotect] = sys_mprotect,
-	[__NR_shmat] = sys_shmat,
 	[__NR_shmdt] = sys_shmdt,
 
 	/* descriptors that the runtime keeps to itself */
@@ -47,8 +48,8 @@ static syscall_handler *const handlers[] = {
 	[__NR_open] = sys_path,
 	[__NR_openat] = sys_path_at,
 	[__NR_openat2] = sys_path_at,
-	[__NR_readlink] = sys_readlink,
-	[__NR_readlinkat] = sys_readlinkat,
+	[__NR_readlink] = sys_path,
+	[__NR_readlinkat] = sys_path_at,
 	[__NR_stat] = sys_path,
 	[__NR_statx] = sys_path_at,
 
@@ -57,6 +58,26 @@ static syscall_handler *const handlers[] = {
 	[__NR_execveat] = sys_execveat,
 
 	[__NR_rseq] = sys_absent,
+
+	/* signals */
+	[__NR_epoll_pwait] = sys_epoll_pwait,
+	[__NR_epoll_pwait2] = sys_epoll_pwait,
+	[__NR_ppoll] = sys_ppoll,
+	[__NR_pselect6] = sys_pselect6,
+	[__NR_rt_sigaction] = sys_rt_sigaction,
+	[__NR_rt_sigpending] = sys_rt_sigpending,
+	[__NR_rt_sigprocmask] = sys_rt_sigprocmask,
+	[__NR_rt_sigreturn] = sys_rt_sigreturn,
+	[__NR_rt_sigsuspend] = sys_rt_sigsuspend,
+	[__NR_sigaltstack] = sys_sigaltstack,
+
+	/* threads and processes */
+	[__NR_arch_prctl] = sys_arch_prctl,
+	[__NR_clone] = sys_clone,
+	[__NR_clone3] = sys_clone3,
+	[__NR_exit] = sys_exit,
+	[__NR_fork] = sys_fork,
+	[__NR_vfork] = sys_vfork,
 };
 
 int64_t syscall_pass_asm(const struct syscall *call, const uint32_t *pending);
@@ -84,6 +105,11 @@ bool syscall_not_made(uint64_t *rip)
 	return true;
 }
 
+bool syscall_was_made(uint64_t rip)
+{
+	return rip == (uint64_t)syscall_pass_made;
+}
+
 void linux_syscall(struct thread *thread)
 {
 	struct regs *regs = &thread->regs;
@@ -95,8 +121,9 @@ void linux_syscall(struct thread *thread)
 	syscall_handler *handler = NULL;
 	int64_t result;
 
-	if (call.number < sizeof(handlers) / sizeof(*handlers))
-		handler = handlers[call.number];
+	/* The kernel looks at 32 bits. */
+	if ((uint32_t)call.number < sizeof(handlers) / sizeof(*handlers))
+		handler = handlers[(uint32_t)call.number];
 	result = handler ? handler(thread, &call) : syscall_pass(thread, &call);
 	if (result == SYSCALL_REGISTERS_SET)
 		return;

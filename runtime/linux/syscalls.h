@@ -6,6 +6,7 @@
 #ifndef RUNTIME_LINUX_SYSCALLS_H
 #define RUNTIME_LINUX_SYSCALLS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct thread;
@@ -46,7 +47,10 @@ int64_t syscall_pass(struct thread *thread, const struct syscall *call);
  * if that is in syscall_pass() before the call was made, or where the kernel left it to be made
  * again; then *@rip is where to go on, so that syscall_pass() returns SYSCALL_NOT_MADE.
  */
-_Bool syscall_not_made(uint64_t *rip);
+bool syscall_not_made(uint64_t *rip);
+
+/* Whether @rip is right behind the call, so that rax is what the kernel has answered. */
+bool syscall_was_made(uint64_t rip);
 
 /*
  * The program's registers are in @thread->regs, rip behind its syscall instruction. Makes the call
@@ -57,17 +61,16 @@ void linux_syscall(struct thread *thread);
 /* Handlers, by the file that has them; the table is in syscalls.c. */
 
 /* descriptors.c */
-syscall_handler sys_close, sys_close_range, sys_dup, sys_dup2, sys_dup3, sys_fcntl;
+syscall_handler sys_close, sys_close_range, sys_dup, sys_dup2, sys_fcntl;
 
 /* exec.c */
 syscall_handler sys_execve, sys_execveat;
 
-/* files.c: the first argument that is a path is the first, or the second behind a directory */
-syscall_handler sys_path, sys_path_at, sys_readlink, sys_readlinkat;
+/* files.c: the path is the first argument, or the second, behind a directory */
+syscall_handler sys_path, sys_path_at;
 
 /* memory.c */
-syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_pkey_mprotect, sys_mremap, sys_madvise,
-	sys_shmat, sys_shmdt;
+syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys_shmdt;
 
 /* brk.c */
 syscall_handler sys_brk;

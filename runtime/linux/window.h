@@ -33,4 +33,7 @@ bool window_boot(size_t code, size_t program, size_t align, uint64_t *code_at,
  */
 uint64_t window_hint(size_t size);
 
+/* The program unmapped that: if it was the last that got a hint, it is the next. */
+void window_freed(uint64_t start, uint64_t end);
+
 #endif

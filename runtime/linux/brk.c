@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/brk.h"
+
+#include <asm/mman.h>
+#include <linux/mman.h>
+#include <linux/resource.h>
+#include <stdbool.h>
+
+#include "runtime/linux/memory.h"
+#include "runtime/linux/syscalls.h"
+#include "runtime/lock.h"
+
+static struct lock lock;
+static uint64_t start, end;
+
+void brk_boot(uint64_t at)
+{
+	start = end = at;
+}
+
+uint64_t brk_end(void)
+{
+	return end;
+}
+
+void brk_lock(void)
+{
+	lock_take(&lock);
+}
+
+void brk_unlock(void)
+{
+	lock_give(&lock);
+}
+
+static bool within_limit(uint64_t wanted)
+{
+	struct {
+		uint64_t now, max;
+	} limit;
+
+	if (sys(__NR_prlimit64, 0, RLIMIT_DATA, 0, &limit))
+		return true;
+	return wanted - start <= limit.now;
+}
+
+static bool grow(uint64_t from, uint64_t to)
+{
+	int64_t result = sys(__NR_mmap, from, to - from, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	/* Kernels before 4.17 take the address for a hint. */
+	if (!sys_failed(result) && (uint64_t)result != from) {
+		sys(__NR_munmap, result, to - from);
+		return false;
+	}
+	return !sys_failed(result);
+}
+
+static void set(uint64_t wanted)
+{
+	uint64_t old_page = PAGE_UP(end), page = PAGE_UP(wanted);
+
+	if (wanted < start || !within_limit(wanted))
+		return;
+	if (page > old_page && !grow(old_page, page))
+		return;
+	if (page < old_page && sys(__NR_munmap, page, old_page - page))
+		return;
+	end = wanted;
+}
+
+int64_t sys_brk(struct thread *thread, struct syscall *call)
+{
+	uint64_t result;
+
+	(void)thread;
+	brk_lock();
+	set(call->args[0]);
+	result = end;
+	brk_unlock();
+	return (int64_t)result;
+}

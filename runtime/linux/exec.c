@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/exec.h"
+
+#include <asm/errno.h>
+#include <linux/fcntl.h>
+
+#include "abi/handover.h"
+#include "runtime/linux/copy.h"
+#include "runtime/linux/descriptors.h"
+#include "runtime/linux/memory.h"
+#include "runtime/linux/signal.h"
+#include "runtime/linux/syscalls.h"
+#include "runtime/say.h"
+#include "runtime/sys.h"
+#include "runtime/thread.h"
+
+#define HANDOVER_MAX (sizeof(((struct exec *)0)->filename) + 128)
+
+/* The argument lists of an exec; both in one piece of memory. */
+struct lists {
+	uint64_t *argv, *envp;
+	size_t size;
+};
+
+/* The kernel takes NULL for an empty list. */
+static int64_t count(uint64_t list)
+{
+	uint64_t item;
+	int64_t nr = 0;
+
+	if (!list)
+		return 0;
+	for (;; nr++) {
+		if (copy_in(&item, list + (uint64_t)nr * 8, 8))
+			return -EFAULT;
+		if (!item)
+			return nr;
+	}
+}
+
+/* At most @nr, as another thread may be changing the list; returns how many. */
+static int64_t copy_list(uint64_t *to, uint64_t list, int64_t from, int64_t nr)
+{
+	int64_t copied = 0;
+
+	for (; from < nr; from++, copied++) {
+		if (copy_in(&to[copied], list + (uint64_t)from * 8, 8))
+			return -EFAULT;
+		if (!to[copied])
+			break;
+	}
+	return copied;
+}
+
+/*
+ *	argv: words of scripts | the program's, without the first if there are words | 0
+ *	envp: the program's | TALLY_RUN=... | 0
+ */
+static int64_t make_lists(const struct exec *exec, uint64_t argv, uint64_t envp,
+			  const char *handover, struct lists *lists)
+{
+	unsigned int nr_words = exec->nr_words > 1 ? exec->nr_words : 0;
+	int64_t argc = count(argv), envc = count(envp), nr;
+
+	if (argc < 0 || envc < 0)
+		return -EFAULT;
+	if (argc + envc > INT32_MAX / 8)
+		return -E2BIG;
+	lists->size = (nr_words + (uint64_t)argc + 1 + (uint64_t)envc + 2) * 8;
+	lists->argv = memory_allocate(lists->size, 0);
+	if (!lists->argv)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < nr_words; i++)
+		lists->argv[i] = (uint64_t)exec->words[i];
+	nr = copy_list(lists->argv + nr_words, argv, nr_words ? 1 : 0, argc);
+	if (nr < 0)
+		return nr;
+	lists->envp = lists->argv + nr_words + nr + 1;
+	nr = copy_list(lists->envp, envp, 0, envc);
+	if (nr < 0)
+		return nr;
+	lists->envp[nr] = (uint64_t)handover;
+	return 0;
+}
+
+void exec_release(struct thread *thread)
+{
+	if (thread->exec_lists)
+		memory_free(thread->exec_lists, thread->exec_lists_size);
+	thread->exec_lists = NULL;
+}
+
+/* Becomes tally-rt again. @program stays open in it. */
+static int64_t become(struct thread *thread, const struct exec *exec, int program, uint64_t argv,
+		      uint64_t envp)
+{
+	char handover[HANDOVER_MAX];
+	struct lists lists = {0};
+	int64_t error;
+
+	format(handover, sizeof(handover), HANDOVER_NAME "%d,%d,%d,%d,%s",
+	       (int64_t)HANDOVER_VERSION, (int64_t)descriptors.arena, (int64_t)descriptors.runtime,
+	       (int64_t)program, exec->filename);
+	error = make_lists(exec, argv, envp, handover, &lists);
+	if (!error && thread) {
+		thread->exec_lists = lists.argv;
+		thread->exec_lists_size = lists.size;
+		signal_before_exec(thread);
+	}
+	if (!error) {
+		error = sys(__NR_execveat, descriptors.runtime, "", lists.argv, lists.envp,
+			    AT_EMPTY_PATH);
+		if (error == -ENOSYS || error == -EBADF)
+			error = sys(__NR_execve, "/proc/self/exe", lists.argv, lists.envp);
+		if (thread)
+			signal_after_exec(thread);
+	}
+	if (lists.argv)
+		memory_free(lists.argv, lists.size);
+	if (thread)
+		thread->exec_lists = NULL;
+	return error;
+}
+
+/* The kernel decides, and what it executes is out of our hands. */
+static int64_t go_native(struct thread *thread, const struct exec *exec, uint64_t argv,
+			 uint64_t envp)
+{
+	int64_t error;
+
+	if (exec->native[0])
+		say("%s is %s: it runs natively", exec->filename, exec->native);
+	descriptors_keep(false);
+	if (thread)
+		signal_before_exec(thread);
+	error = sys(__NR_execveat, exec->dirfd, exec->path, argv, envp, exec->flags);
+	if (error == -ENOSYS && exec->dirfd == AT_FDCWD && !exec->flags)
+		error = sys(__NR_execve, exec->path, argv, envp);
+	if (thread)
+		signal_after_exec(thread);
+	descriptors_keep(true);
+	return error;
+}
+
+int64_t exec_go(struct thread *thread, struct exec *exec, uint64_t argv, uint64_t envp)
+{
+	int64_t error;
+	int program;
+
+	if (exec->native) {
+		error = go_native(thread, exec, argv, envp);
+		if (exec->program >= 0)
+			sys(__NR_close, exec->program);
+		return error;
+	}
+	program = descriptors_raise(exec->program, false);
+	if (program < 0) {
+		sys(__NR_close, exec->program);
+		return program;
+	}
+	error = become(thread, exec, program, argv, envp);
+	sys(__NR_close, program);
+	return error;
+}
+
+static int64_t execute(struct thread *thread, int64_t dirfd, uint64_t path, uint64_t argv,
+		       uint64_t envp, uint64_t flags)
+{
+	struct exec exec = {.dirfd = dirfd, .flags = flags};
+	int64_t error = copy_string_in(exec.path, path, PATH_MAX);
+
+	if (error >= 0)
+		error = exec_find(&exec);
+	return error < 0 ? error : exec_go(thread, &exec, argv, envp);
+}
+
+int64_t sys_execve(struct thread *thread, struct syscall *call)
+{
+	return execute(thread, AT_FDCWD, call->args[0], call->args[1], call->args[2], 0);
+}
+
+int64_t sys_execveat(struct thread *thread, struct syscall *call)
+{
+	return execute(thread, (int)call->args[0], call->args[1], call->args[2], call->args[3],
+		       (uint32_t)call->args[4]);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one file that is not what the kernel says: /proc/PID/exe leads to tally-rt and should lead to
+ * the program. Every process of a run has its program open under the same number, so
+ * /proc/PID/fd/NUMBER in its place does, with the kernel's own checks of who may look.
+ */
+#ifndef RUNTIME_LINUX_FILES_H
+#define RUNTIME_LINUX_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PATH_MAX 4096
+
+/* If @path, as seen from @dirfd, is such a link, changes it to the one that leads to the program.
+ */
+bool files_program_link(int64_t dirfd, char path[PATH_MAX + 16]);
+
+#endif

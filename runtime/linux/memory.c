@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/memory.h"
+
+#include <asm/errno.h>
+#include <asm/mman.h>
+#include <asm/siginfo.h>
+#include <asm/stat.h>
+#include <linux/mman.h>
+
+#include "runtime/linux/memory_map.h"
+#include "runtime/linux/proc_maps.h"
+#include "runtime/linux/syscalls.h"
+#include "runtime/linux/window.h"
+#include "runtime/sys.h"
+#include "runtime/thread.h"
+#include "runtime/translate/translate.h"
+
+#define ADDRESS_MAX (1UL << 47)
+
+/* Whether any range may be watched; a look without the lock saves the lock in most programs. */
+static bool any_watched;
+
+void memory_add(uint64_t start, uint64_t end, unsigned int prot)
+{
+	struct range range = {PAGE_DOWN(start), PAGE_UP(end), .prot = (uint8_t)prot};
+
+	if (range.start >= range.end)
+		return;
+	map_remove(range.start, range.end);
+	if (prot & PROT_EXEC)
+		map_add(&range);
+}
+
+/* The runtime's own memory */
+
+void memory_own(uint64_t start, uint64_t end)
+{
+	struct range range = {PAGE_DOWN(start), PAGE_UP(end), .kind = RANGE_OWN};
+
+	translate_lock();
+	map_add(&range);
+	translate_unlock();
+}
+
+/* Below 2 GiB from the top, where the heap of a program that lies there comes last. */
+static int64_t allocate_below(size_t size, uint64_t below)
+{
+	for (uint64_t at = PAGE_DOWN(below - size); at > 0x10000 && at < below; at -= size) {
+		int64_t result = sys(
+			__NR_mmap, at, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+		if (!sys_failed(result) && (uint64_t)result + size <= below)
+			return result;
+		if (!sys_failed(result))
+			sys(__NR_munmap, result, size);
+	}
+	return -ENOMEM;
+}
+
+void *memory_allocate(size_t size, uint64_t below)
+{
+	int64_t result;
+
+	size = PAGE_UP(size);
+	if (below)
+		result = allocate_below(size, below);
+	else
+		result = sys(__NR_mmap, 0, size, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (sys_failed(result))
+		return NULL;
+	memory_own((uint64_t)result, (uint64_t)result + size);
+	return (void *)result;
+}
+
+void memory_free(void *at, size_t size)
+{
+	uint64_t start = (uint64_t)at, end = start + PAGE_UP(size);
+
+	translate_lock();
+	map_remove(start, end);
+	sys(__NR_munmap, start, end - start);
+	translate_unlock();
+}
+
+/* Watching code that the program may write */
+
+static bool may_write(const struct range *range)
+{
+	return range->prot & PROT_WRITE;
+}
+
+static void set_watched(uint64_t start, uint64_t end, bool watched)
+{
+	for (struct range *r = map_cut(start, end); r && r->start < end; r = map_next(r)) {
+		unsigned int prot = r->prot;
+
+		if (r->kind == RANGE_OWN || r->watched == watched || (watched && !may_write(r)))
+			continue;
+		if (watched)
+			prot &= ~(unsigned int)PROT_WRITE;
+		if (!sys(__NR_mprotect, r->start, r->end - r->start, prot))
+			r->watched = watched;
+	}
+	map_join(start, end);
+}
+
+/*
+ * Where @alias shows the same bytes of a file as the range from @start to @end, which lies in
+ * @range; false where it does not.
+ */
+static bool alias_of(const struct range *range, uint64_t start, uint64_t end,
+		     const struct range *alias, uint64_t *alias_start, uint64_t *alias_end)
+{
+	uint64_t from = range->offset + (start - range->start), to = from + (end - start);
+	uint64_t alias_to = alias->offset + (alias->end - alias->start);
+
+	if (alias->kind != RANGE_SHARED || alias->inode != range->inode ||
+	    alias->device != range->device || alias->offset >= to || alias_to <= from)
+		return false;
+	from = from > alias->offset ? from : alias->offset;
+	to = to < alias_to ? to : alias_to;
+	*alias_start = alias->start + (from - alias->offset);
+	*alias_end = *alias_start + (to - from);
+	return *alias_start != start;
+}
+
+/* Sets all aliases of a piece of @shared watched or not. */
+static void set_aliases(const struct range *shared, uint64_t start, uint64_t end, bool watched)
+{
+	struct range range = *shared; /* the map changes under way */
+	uint64_t at, to;
+
+	for (uint64_t next = 0;;) {
+		const struct range *alias = map_from(next);
+
+		if (!alias)
+			break;
+		next = alias->end;
+		if (alias_of(&range, start, end, alias, &at, &to))
+			set_watched(at, to, watched);
+	}
+}
+
+void memory_watch(uint64_t start, uint64_t end)
+{
+	any_watched = true;
+	for (uint64_t at = start; at < end;) {
+		const struct range *range = map_at(at);
+		uint64_t to;
+
+		if (!range)
+			break;
+		to = range->end < end ? range->end : end;
+		if (range->kind == RANGE_SHARED)
+			set_aliases(range, at, to, true);
+		set_watched(at, to, true);
+		at = to;
+	}
+}
+
+/* The first executable alias behind @after of the page at @page. */
+static uint64_t code_alias(uint64_t page, uint64_t after)
+{
+	uint64_t found = 0, at, to;
+
+	translate_lock();
+	const struct range *range = map_at(page);
+
+	for (const struct range *r = map_from(after); range && r && !found; r = map_next(r))
+		if (r->prot & PROT_EXEC && alias_of(range, page, page + PAGE, r, &at, &to))
+			found = at;
+	translate_unlock();
+	return found;
+}
+
+bool memory_written(uint64_t address)
+{
+	uint64_t page = PAGE_DOWN(address);
+	const struct range *range;
+	bool shared = false, watched;
+
+	translate_lock();
+	range = map_at(page);
+	watched = range && range->watched;
+	if (watched) {
+		shared = range->kind == RANGE_SHARED;
+		if (shared)
+			set_aliases(range, page, page + PAGE, false);
+		set_watched(page, page + PAGE, false);
+	}
+	translate_unlock();
+	for (uint64_t at = shared ? code_alias(page, 0) : 0; at; at = code_alias(page, at + PAGE))
+		translate_invalidate(at, at + PAGE);
+	return watched;
+}
+
+/* The first watched range from @at to @end, with the lock not held. */
+static bool next_watched(uint64_t *at, uint64_t end, uint64_t *to)
+{
+	bool found = false;
+
+	translate_lock();
+	for (const struct range *r = map_from(*at); r && r->start < end && !found; r = map_next(r))
+		if (r->watched) {
+			*at = r->start > *at ? r->start : *at;
+			*to = r->end < end ? r->end : end;
+			found = true;
+		}
+	translate_unlock();
+	return found;
+}
+
+static bool unwatch(uint64_t start, uint64_t end)
+{
+	bool any = false;
+
+	for (uint64_t to; next_watched(&start, end, &to); any = true)
+		for (; start < to; start += PAGE)
+			if (memory_written(start))
+				translate_invalidate(start, start + PAGE);
+	return any;
+}
+
+bool memory_unwatch_all(void)
+{
+	return any_watched && unwatch(0, ADDRESS_MAX);
+}
+
+void memory_unwatch(uint64_t start, size_t size)
+{
+	if (any_watched && size && start < ADDRESS_MAX && size < ADDRESS_MAX)
+		unwatch(PAGE_DOWN(start), PAGE_UP(start + size));
+}
+
+/* What the translator asks */
+
+int memory_code(uint64_t pc, struct code_range *code)
+{
+	const struct range *range = map_at(pc), *next;
+	struct maps_entry entry;
+
+	if (pc >= ADDRESS_MAX)
+		return SI_KERNEL;
+	if (range && range->prot & PROT_EXEC) {
+		*code = (struct code_range){range->start, range->end, may_write(range)};
+		for (next = map_next(range);
+		     next && next->start == code->end && next->prot & PROT_EXEC &&
+		     may_write(next) == code->writable;
+		     next = map_next(next))
+			code->end = next->end;
+		return 0;
+	}
+	if (range && range->kind == RANGE_OWN)
+		return SEGV_ACCERR;
+	/* What became executable unseen: a stack that grew, personality(2), shmat(2). */
+	if (!maps_find(pc, &entry))
+		return SEGV_MAPERR;
+	if (!(entry.prot & PROT_EXEC))
+		return SEGV_ACCERR;
+	if (map_has_room()) {
+		map_protect(entry.start, entry.end, entry.prot);
+		*code = (struct code_range){entry.start, entry.end, entry.prot & PROT_WRITE};
+		return 0;
+	}
+	return SEGV_ACCERR;
+}
+
+/* The program's calls */
+
+/* The pages that a call with @start and @size is about; false when no page is. */
+static bool pages(uint64_t start, uint64_t size, uint64_t *end)
+{
+	*end = PAGE_UP(start + size);
+	return size && !(start % PAGE) && *end > start;
+}
+
+/* Whether [@start, @end) has anything that the map knows; and anything of the runtime. */
+static bool known(uint64_t start, uint64_t end, bool *own)
+{
+	bool any;
+
+	translate_lock();
+	any = map_has(start, end);
+	*own = any && map_has_own(start, end);
+	translate_unlock();
+	return any;
+}
+
+static bool shared_file(uint64_t flags)
+{
+	return (flags & MAP_TYPE) != MAP_PRIVATE && !(flags & MAP_ANONYMOUS);
+}
+
+/* The identity of what is mapped, so that aliases of code are found. */
+static void identify(struct range *range, uint64_t fd, uint64_t offset)
+{
+	struct stat file = {0};
+
+	sys(__NR_fstat, fd, &file);
+	range->kind = RANGE_SHARED;
+	range->device = file.st_dev;
+	range->inode = file.st_ino;
+	range->offset = offset;
+}
+
+static int64_t map_code(struct syscall *call)
+{
+	uint64_t prot = call->args[2], flags = call->args[3];
+	struct range range = {.prot = (uint8_t)(prot & (PROT_READ | PROT_WRITE | PROT_EXEC))};
+	bool code;
+	int64_t result;
+
+	translate_lock();
+	result = map_has_room() ? sys(__NR_mmap, call->args[0], call->args[1],
+				      memory_readable(prot), flags, call->args[4], call->args[5])
+				: -ENOMEM;
+	if (sys_failed(result)) {
+		translate_unlock();
+		return result;
+	}
+	range.start = (uint64_t)result;
+	range.end = PAGE_UP(range.start + call->args[1]);
+	code = map_remove(range.start, range.end);
+	if (shared_file(flags))
+		identify(&range, call->args[4], call->args[5]);
+	if (shared_file(flags) || prot & PROT_EXEC)
+		map_add(&range);
+	translate_unlock();
+	if (code)
+		translate_invalidate(range.start, range.end);
+	return result;
+}
+
+int64_t sys_mmap(struct thread *thread, struct syscall *call)
+{
+	uint64_t start = call->args[0], size = call->args[1], prot = call->args[2];
+	uint64_t flags = call->args[3], end;
+	bool replaces = flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE);
+	bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+	bool some = false, own = false;
+
+	if (fixed && pages(start, size, &end))
+		some = known(start, end, &own);
+	if (own)
+		return replaces ? -ENOMEM : -EEXIST;
+	if (!start && !fixed && !(flags & MAP_32BIT) &&
+	    (prot & PROT_EXEC || (!(flags & MAP_ANONYMOUS) && !shared_file(flags))))
+		call->args[0] = window_hint(size);
+	if (some || prot & PROT_EXEC || shared_file(flags))
+		return map_code(call);
+	return syscall_pass(thread, call);
+}
+
+int64_t sys_munmap(struct thread *thread, struct syscall *call)
+{
+	uint64_t start = call->args[0], end;
+	bool own, code = false;
+	int64_t result;
+
+	if (!pages(start, call->args[1], &end))
+		return syscall_pass(thread, call);
+	window_freed(start, end);
+	if (!known(start, end, &own))
+		return syscall_pass(thread, call);
+	if (own)
+		return -EINVAL;
+	translate_lock();
+	result = map_has_room() ? sys(__NR_munmap, start, call->args[1]) : -ENOMEM;
+	if (!result)
+		code = map_remove(start, end);
+	translate_unlock();
+	if (code)
+		translate_invalidate(start, end);
+	return result;
+}
+
+/* mprotect and pkey_mprotect */
+int64_t sys_mprotect(struct thread *thread, struct syscall *call)
+{
+	uint64_t start = call->args[0], prot = call->args[2], end;
+	bool own = false, code = false, some;
+	int64_t result;
+
+	if (!pages(start, call->args[1], &end))
+		return syscall_pass(thread, call);
+	some = known(start, end, &own);
+	if (own)
+		return -EINVAL;
+	if (!some && !(prot & PROT_EXEC))
+		return syscall_pass(thread, call);
+	/* Of a stack, all below @start too: memory_code() finds it when it is executed. */
+	if (!some && prot & PROT_GROWSDOWN)
+		return syscall_pass(thread, call);
+	translate_lock();
+	result = map_has_room() ? sys(call->number, start, call->args[1], memory_readable(prot),
+				      call->args[3])
+				: -ENOMEM;
+	if (!result)
+		code = map_protect(start, end, prot & (PROT_READ | PROT_WRITE | PROT_EXEC));
+	translate_unlock();
+	if (code)
+		translate_invalidate(start, end);
+	return result;
+}
+
+/* Moves the map's range along with the kernel's; both are one mapping, of one protection. */
+static void move(uint64_t start, uint64_t end, uint64_t to, uint64_t to_end, bool stays)
+{
+	const struct range *range = map_at(start);
+	struct range moved = {0};
+
+	if (range) {
+		moved = *range;
+		moved.offset += start - range->start;
+	}
+	moved.start = to;
+	moved.end = to_end;
+	if (!stays)
+		map_remove(start, end);
+	map_remove(to, to_end);
+	if (range)
+		map_add(&moved);
+}
+
+int64_t sys_mremap(struct thread *thread, struct syscall *call)
+{
+	uint64_t start = call->args[0], new_size = call->args[2], flags = call->args[3];
+	uint64_t end, to = call->args[4], to_end = to;
+	bool own = false, own_to = false, some, some_to = false;
+	int64_t result;
+
+	if (!pages(start, call->args[1], &end))
+		return syscall_pass(thread, call);
+	some = known(start, end, &own);
+	if (flags & MREMAP_FIXED && pages(to, new_size, &to_end))
+		some_to = known(to, to_end, &own_to);
+	if (own || own_to)
+		return -EINVAL;
+	if (!some && !some_to)
+		return syscall_pass(thread, call);
+	memory_unwatch(start, end - start);
+	translate_lock();
+	result = map_has_room() ? sys(__NR_mremap, start, call->args[1], new_size, flags, to)
+				: -ENOMEM;
+	if (!sys_failed(result))
+		move(start, end, (uint64_t)result, PAGE_UP((uint64_t)result + new_size),
+		     flags & MREMAP_DONTUNMAP);
+	translate_unlock();
+	if (sys_failed(result))
+		return result;
+	translate_invalidate(start, end);
+	if (to_end > to)
+		translate_invalidate(to, to_end);
+	return result;
+}
+
+int64_t sys_madvise(struct thread *thread, struct syscall *call)
+{
+	uint64_t start = call->args[0], end;
+	bool own = false, some = false;
+	int64_t result;
+
+	if (pages(start, call->args[1], &end))
+		some = known(start, end, &own);
+	if (own)
+		return -EINVAL;
+	result = syscall_pass(thread, call);
+	/* Advice may empty pages of their contents. */
+	if (some && !result)
+		translate_invalidate(start, end);
+	return result;
+}
+
+/* shmat with SHM_EXEC is found by memory_code(); what it leaves behind goes here. */
+int64_t sys_shmdt(struct thread *thread, struct syscall *call)
+{
+	int64_t result = syscall_pass(thread, call);
+	const struct range *range;
+	uint64_t start = call->args[0], end = 0;
+
+	if (result)
+		return result;
+	translate_lock();
+	range = map_at(start);
+	if (range && range->kind == RANGE_PRIVATE && range->start == start) {
+		end = range->end;
+		map_remove(start, end);
+	}
+	translate_unlock();
+	if (end)
+		translate_invalidate(start, end);
+	return 0;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/memory_map.h"
+
+#include <asm/mman.h>
+#include <linux/mman.h>
+
+#include "runtime/linux/memory.h"
+#include "runtime/string.h"
+
+/* As many as the kernel allows a process mappings by default, half of it. */
+#define RANGES_MAX 32768
+
+static struct range ranges[RANGES_MAX];
+static size_t nr_ranges;
+
+/* The first range that ends behind @at. */
+static size_t find(uint64_t at)
+{
+	size_t low = 0, high = nr_ranges;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (ranges[middle].end > at)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static void insert(size_t at, const struct range *range)
+{
+	memmove(&ranges[at + 1], &ranges[at], (nr_ranges - at) * sizeof(*ranges));
+	ranges[at] = *range;
+	nr_ranges++;
+}
+
+static void delete (size_t from, size_t to)
+{
+	memmove(&ranges[from], &ranges[to], (nr_ranges - to) * sizeof(*ranges));
+	nr_ranges -= to - from;
+}
+
+/* Makes a border of two ranges of the one that has @at inside. */
+static void split(uint64_t at)
+{
+	size_t i = find(at);
+	struct range tail;
+
+	if (i == nr_ranges || ranges[i].start >= at)
+		return;
+	tail = ranges[i];
+	tail.start = at;
+	tail.offset += at - ranges[i].start;
+	ranges[i].end = at;
+	insert(i + 1, &tail);
+}
+
+static bool continues(const struct range *a, const struct range *b)
+{
+	return a->end == b->start && a->kind == b->kind && a->prot == b->prot &&
+	       a->watched == b->watched &&
+	       (a->kind != RANGE_SHARED || (a->device == b->device && a->inode == b->inode &&
+					    a->offset + (a->end - a->start) == b->offset));
+}
+
+/* Joins what need not be apart, from the range before @start to the one behind @end. */
+static void join(uint64_t start, uint64_t end)
+{
+	size_t i = find(start);
+
+	if (i)
+		i--;
+	while (i + 1 < nr_ranges && ranges[i].start <= end)
+		if (continues(&ranges[i], &ranges[i + 1])) {
+			ranges[i].end = ranges[i + 1].end;
+			delete (i + 1, i + 2);
+		} else {
+			i++;
+		}
+}
+
+struct range *map_at(uint64_t at)
+{
+	struct range *range = map_from(at);
+
+	return range && range->start <= at ? range : NULL;
+}
+
+struct range *map_from(uint64_t at)
+{
+	size_t i = find(at);
+
+	return i < nr_ranges ? &ranges[i] : NULL;
+}
+
+struct range *map_next(const struct range *range)
+{
+	size_t i = (size_t)(range - ranges) + 1;
+
+	return i < nr_ranges ? &ranges[i] : NULL;
+}
+
+struct range *map_cut(uint64_t start, uint64_t end)
+{
+	split(start);
+	split(end);
+	return map_from(start);
+}
+
+bool map_has(uint64_t start, uint64_t end)
+{
+	struct range *range = map_from(start);
+
+	return range && range->start < end;
+}
+
+bool map_has_own(uint64_t start, uint64_t end)
+{
+	for (struct range *r = map_from(start); r && r->start < end; r = map_next(r))
+		if (r->kind == RANGE_OWN)
+			return true;
+	return false;
+}
+
+/* What one operation adds to the number of ranges at most: a border at each end, one in between. */
+bool map_has_room(void)
+{
+	return nr_ranges + 8 <= RANGES_MAX;
+}
+
+bool map_remove(uint64_t start, uint64_t end)
+{
+	bool code = false;
+	size_t from, to;
+
+	if (!map_has(start, end))
+		return false;
+	split(start);
+	split(end);
+	from = to = find(start);
+	for (; to < nr_ranges && ranges[to].start < end; to++)
+		code |= ranges[to].prot & PROT_EXEC;
+	delete (from, to);
+	return code;
+}
+
+void map_add(const struct range *range)
+{
+	insert(find(range->start), range);
+	join(range->start, range->end);
+}
+
+/* Private memory between the ranges that became executable. */
+static void fill_gaps(uint64_t start, uint64_t end, unsigned int prot)
+{
+	while (start < end) {
+		size_t i = find(start);
+		struct range gap = {start, end, .kind = RANGE_PRIVATE, .prot = (uint8_t)prot};
+
+		if (i < nr_ranges && ranges[i].start < end)
+			gap.end = ranges[i].start;
+		if (gap.start < gap.end) {
+			insert(i, &gap);
+			i++;
+		}
+		start = i < nr_ranges && ranges[i].start < end ? ranges[i].end : end;
+	}
+}
+
+bool map_protect(uint64_t start, uint64_t end, unsigned int prot)
+{
+	bool code = false;
+	size_t i;
+
+	split(start);
+	split(end);
+	for (i = find(start); i < nr_ranges && ranges[i].start < end;) {
+		struct range *range = &ranges[i];
+
+		code |= range->prot & PROT_EXEC;
+		range->prot = (uint8_t)prot;
+		range->watched = false;
+		if (range->kind == RANGE_PRIVATE && !(prot & PROT_EXEC))
+			delete (i, i + 1);
+		else
+			i++;
+	}
+	if (prot & PROT_EXEC)
+		fill_gaps(start, end, prot);
+	join(start, end);
+	return code;
+}
+
+void map_join(uint64_t start, uint64_t end)
+{
+	join(start, end);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* The ranges of memory.h and what can be done to them; memory.c gives them their meaning. */
+#ifndef RUNTIME_LINUX_MEMORY_MAP_H
+#define RUNTIME_LINUX_MEMORY_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum range_kind {
+	RANGE_PRIVATE, /* of the program; executable, or it would not be here */
+	RANGE_SHARED,  /* of the program; a shared mapping of a file, whatever its protection */
+	RANGE_OWN,     /* of the runtime */
+};
+
+struct range {
+	uint64_t start, end;
+	uint64_t device, inode, offset; /* of RANGE_SHARED */
+	uint8_t kind;
+	uint8_t prot; /* as the program sees it */
+	bool watched; /* the kernel has it without PROT_WRITE */
+};
+
+/* The range around @at; the first that ends behind @at; the next; NULL when there is none. */
+struct range *map_at(uint64_t at);
+struct range *map_from(uint64_t at);
+struct range *map_next(const struct range *range);
+
+/*
+ * Cuts ranges at @start and @end, and returns map_from(@start): from there to @end each range can
+ * be changed by itself. map_join() afterwards.
+ */
+struct range *map_cut(uint64_t start, uint64_t end);
+void map_join(uint64_t start, uint64_t end);
+
+bool map_has(uint64_t start, uint64_t end);
+bool map_has_own(uint64_t start, uint64_t end);
+
+/* Whether the next change fits. */
+bool map_has_room(void);
+
+void map_add(const struct range *range); /* nothing may be there */
+/* These two return whether there was code. */
+bool map_remove(uint64_t start, uint64_t end);
+bool map_protect(uint64_t start, uint64_t end, unsigned int prot);
+
+#endif

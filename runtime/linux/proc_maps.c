@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/proc_maps.h"
+
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+
+#include "runtime/sys.h"
+
+/* Lines are read a buffer at a time: "start-end rwxp ..." matters, the rest may be any length. */
+struct reader {
+	int fd;
+	uint32_t at, filled;
+	char buffer[1024];
+};
+
+static int next_char(struct reader *reader)
+{
+	if (reader->at == reader->filled) {
+		int64_t n = sys(__NR_read, reader->fd, reader->buffer, sizeof(reader->buffer));
+
+		if (n <= 0)
+			return -1;
+		reader->at = 0;
+		reader->filled = (uint32_t)n;
+	}
+	return (unsigned char)reader->buffer[reader->at++];
+}
+
+/* A hexadecimal number and the character behind it. */
+static int read_hex(struct reader *reader, uint64_t *value)
+{
+	int c;
+
+	*value = 0;
+	for (;;) {
+		c = next_char(reader);
+		if (c >= '0' && c <= '9')
+			*value = *value * 16 + (uint64_t)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			*value = *value * 16 + (uint64_t)(c - 'a' + 10);
+		else
+			return c;
+	}
+}
+
+static bool read_entry(struct reader *reader, struct maps_entry *entry)
+{
+	if (read_hex(reader, &entry->start) != '-' || read_hex(reader, &entry->end) != ' ')
+		return false;
+	entry->prot = 0;
+	entry->prot |= next_char(reader) == 'r' ? PROT_READ : 0;
+	entry->prot |= next_char(reader) == 'w' ? PROT_WRITE : 0;
+	entry->prot |= next_char(reader) == 'x' ? PROT_EXEC : 0;
+	for (int c = 0; c != '\n';) {
+		c = next_char(reader);
+		if (c < 0)
+			return false;
+	}
+	return true;
+}
+
+bool maps_find(uint64_t at, struct maps_entry *entry)
+{
+	struct reader reader = {.at = 0, .filled = 0};
+	bool found = false;
+	int64_t fd = sys(__NR_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	reader.fd = (int)fd;
+	while (!found && read_entry(&reader, entry) && entry->start <= at)
+		found = at < entry->end;
+	sys(__NR_close, fd);
+	return found;
+}

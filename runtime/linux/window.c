@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/window.h"
+
+#include <asm/mman.h>
+#include <linux/mman.h>
+#include <linux/personality.h>
+
+#include "runtime/linux/memory.h"
+#include "runtime/sys.h"
+
+/* Where the kernel puts position-independent programs, and how many pages of it are random. */
+#define PROGRAM_BASE	     0x555555554000UL
+#define PROGRAM_RANDOM_PAGES (1UL << 28)
+
+/* More than this is data, whatever its protection. */
+#define HINT_MAX (256UL << 20)
+
+static uint64_t bottom, next, top;
+
+static uint64_t random_base(void)
+{
+	uint64_t random = 0;
+
+	if (sys(__NR_personality, 0xffffffff) & ADDR_NO_RANDOMIZE)
+		return PROGRAM_BASE;
+	sys(__NR_getrandom, &random, sizeof(random), 1 /* GRND_NONBLOCK */);
+	return PROGRAM_BASE + random % PROGRAM_RANDOM_PAGES * PAGE;
+}
+
+static uint64_t map_at_once(uint64_t at, size_t size, uint64_t fixed)
+{
+	int64_t result = sys(__NR_mmap, at, size, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+
+	if (sys_failed(result))
+		return 0;
+	return (uint64_t)result;
+}
+
+bool window_boot(size_t code, size_t program, size_t align, uint64_t *code_at, uint64_t *program_at)
+{
+	uint64_t start = 0, base = 0;
+
+	if (align < PAGE)
+		align = PAGE;
+	for (int attempt = 0; attempt < 4 && !start; attempt++) {
+		base = (random_base() + align - 1) & -align;
+		start = map_at_once(base - code, code + program, MAP_FIXED_NOREPLACE);
+		if (start && start != base - code) {
+			sys(__NR_munmap, start, code + program);
+			start = 0;
+		}
+	}
+	if (!start) {
+		/* Anywhere: with room to align in. */
+		start = map_at_once(0, code + program + align, 0);
+		if (!start)
+			return false;
+		base = (start + code + align - 1) & -align;
+		start = base - code;
+	}
+	*code_at = start;
+	*program_at = base;
+	bottom = base + program - WINDOW_SIZE;
+	next = top = start;
+	return true;
+}
+
+uint64_t window_hint(size_t size)
+{
+	uint64_t at, from = __atomic_load_n(&next, __ATOMIC_RELAXED);
+
+	size = PAGE_UP(size);
+	if (!size || size > HINT_MAX)
+		return 0;
+	do
+		at = from - size < bottom ? top - size : from - size;
+	while (!__atomic_compare_exchange_n(&next, &from, at, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
+	return at;
+}
+
+void window_freed(uint64_t start, uint64_t end)
+{
+	__atomic_compare_exchange_n(&next, &start, end, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
