@@ -9,6 +9,7 @@ extern const struct tool_command doctor_command;
 extern const struct tool_command list_command;
 extern const struct tool_command record_command;
 extern const struct tool_command report_command;
+extern const struct tool_command run_command;
 extern const struct tool_command script_command;
 extern const struct tool_command stat_command;
 

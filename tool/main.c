@@ -21,8 +21,9 @@ static const struct tool_command help_command = {
 };
 
 const struct tool_command *const tool_commands[] = {
-	&doctor_command, &stat_command, &record_command, &report_command,
-	&script_command, &list_command, &help_command,	 NULL,
+	&doctor_command, &stat_command,	  &record_command,
+	&report_command, &script_command, &list_command,
+	&run_command,	 &help_command,	  NULL,
 };
 
 static const struct tool_command *find(const char *name)
