@@ -393,7 +393,7 @@ def case_processors_add_up():
     found = stat('-a', '-A', '-e', 'cpu-clock', '--', 'sleep', '0.1')
     cpus = {c['cpu'] for c in found['counts']}
     equal((len(cpus), len(found['counts'])), (os.sysconf('SC_NPROCESSORS_ONLN'),) * 2)
-    check(all(c['value'] > 0 for c in found['counts']), found)
+    check(all(c['value'] for c in found['counts']), found)
 
 
 def case_threads_apart():
