@@ -80,19 +80,29 @@ static int make_arena(void)
 /* Exit status of a child that could not be turned into tally-rt. */
 #define NOT_STARTED 125
 
+static _Noreturn void cannot_start(const char *runtime)
+{
+	fprintf(stderr, "tally: cannot start '%s': %s\n", runtime, strerror(errno));
+	_exit(NOT_STARTED);
+}
+
 static _Noreturn void run_child(const char *runtime, const char *path, char *const argv[],
 				const sigset_t *mask)
 {
-	int arena = make_arena();
+	int arena = raise_descriptor(make_arena());
 	int self = open(runtime, O_RDONLY | O_CLOEXEC);
-	int high_arena = raise_descriptor(arena), high_self = raise_descriptor(self);
-	char **envp = hand_over(path, high_arena, high_self);
+	char **envp;
 
+	if (self >= 0)
+		self = raise_descriptor(self);
+	if (self < 0)
+		cannot_start(runtime);
+	envp = hand_over(path, arena, self);
+	if (!envp)
+		cannot_start(runtime);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	if (high_self >= 0 && envp)
-		execve(runtime, argv, envp);
-	fprintf(stderr, "tally: cannot start '%s': %s\n", runtime, strerror(errno));
-	_exit(NOT_STARTED);
+	execve(runtime, argv, envp);
+	cannot_start(runtime);
 }
 
 /*
