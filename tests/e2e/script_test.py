@@ -10,7 +10,7 @@ from compose import words
 from recordings import *
 
 STACK_LINE = re.compile(r'^\t *([0-9a-f]+) (.*?)(\+0x[0-9a-f]+)? \((.*)\)$')
-NO_FILE = re.compile(r'^(.*: [ 0-9a-f]{16}) (\S+?)(\+0x[0-9a-f]+)$')
+NO_FILE = re.compile(r'^(.*: +[0-9a-f]+) (\S+?)(\+0x[0-9a-f]+)$')
 FUNCTIONS = 'main', 'outer', 'left', 'right', 'work', 'mix', 'fill_pages'
 HIT = re.compile(r'^(.* [ 0-9a-f]{16}) (\S.*?)(\+0x[0-9a-f]+)? \(([^()]*(?:\(deleted\))?)\)$')
 
