@@ -90,6 +90,7 @@ struct thread {
 
 	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
 	int tid;
+	struct task *task; /* linux/task.h: all that only this process is to see */
 
 	/* linux/exec.c: the argument lists of an exec under way */
 	void *exec_lists;

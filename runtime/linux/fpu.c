@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Vector and x87 state. The runtime is compiled for general registers only, so what the processor
+ * holds is always the program's. A frame's state is what xsave writes, with two marks of the
+ * kernel's: its size in the area that the processor leaves to software, and a word behind its end.
+ *
+ *	0	legacy area: x87, mxcsr, xmm0 .. 15
+ *	464	struct _fpx_sw_bytes: mark, size with the word behind, features, size
+ *	512	header: the features that are not in their initial state
+ *	576	the rest, where cpuid leaf 13 says
+ *	size	FP_XSTATE_MAGIC2
+ */
+#include "runtime/linux/signal.h"
+
+#include <asm/prctl.h>
+#include <asm/sigcontext.h>
+#include <asm/ucontext.h>
+
+#include "runtime/string.h"
+#include "runtime/sys.h"
+
+enum {
+	LEGACY_SIZE = 512,
+	HEADER_SIZE = 64,
+	SOFTWARE_AREA = 464,
+	MXCSR = 24,
+	MXCSR_INITIAL = 0x1f80,
+	FEATURES_ALWAYS = 3, /* x87 and SSE, which old programs edit without telling */
+	PKRU_INITIAL = 0x55555554,
+};
+
+#ifndef ARCH_GET_XCOMP_PERM
+#define ARCH_GET_XCOMP_PERM 0x1022
+#endif
+
+#define CPUID_1_ECX_OSXSAVE (1U << 27)
+#define CPUID_7_ECX_OSPKE   (1U << 4)
+
+static struct {
+	uint64_t features; /* 0: no xsave, the legacy area is all */
+	uint32_t size;
+	bool keys; /* memory protection keys */
+} fpu;
+
+struct cpuid {
+	uint32_t eax, ebx, ecx, edx;
+};
+
+static struct cpuid cpuid(uint32_t leaf, uint32_t subleaf)
+{
+	struct cpuid result;
+
+	__asm__("cpuid"
+		: "=a"(result.eax), "=b"(result.ebx), "=c"(result.ecx), "=d"(result.edx)
+		: "a"(leaf), "c"(subleaf));
+	return result;
+}
+
+static uint64_t enabled_features(void)
+{
+	uint32_t low, high;
+	uint64_t permitted;
+
+	__asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+	uint64_t enabled = low | (uint64_t)high << 32;
+	/* Some (AMX) have to be asked for; then the frames grow, for all threads. */
+	if (sys(__NR_arch_prctl, ARCH_GET_XCOMP_PERM, &permitted) == 0)
+		enabled &= permitted;
+	return enabled;
+}
+
+void fpu_boot(void)
+{
+	fpu.size = LEGACY_SIZE;
+	if (!(cpuid(1, 0).ecx & CPUID_1_ECX_OSXSAVE))
+		return;
+	fpu.keys = cpuid(7, 0).ecx & CPUID_7_ECX_OSPKE;
+	fpu.size = LEGACY_SIZE + HEADER_SIZE;
+	fpu.features = enabled_features();
+	for (uint32_t i = 2; i < 63; i++) {
+		if (!(fpu.features & 1UL << i))
+			continue;
+		struct cpuid where = cpuid(13, i);
+		if (where.eax > FPU_STATE_MAX - sizeof(uint32_t) ||
+		    where.ebx > FPU_STATE_MAX - sizeof(uint32_t) - where.eax)
+			fpu.features &= ~(1UL << i); /* of a processor to come */
+		else if (fpu.size < where.ebx + where.eax)
+			fpu.size = where.ebx + where.eax;
+	}
+}
+
+size_t fpu_frame_size(void)
+{
+	return fpu.features ? fpu.size + sizeof(uint32_t) : fpu.size;
+}
+
+uint64_t fpu_context_flags(void)
+{
+	return UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS | (fpu.features ? UC_FP_XSTATE : 0);
+}
+
+void fpu_save(void *state)
+{
+	char *bytes = state;
+
+	if (!fpu.features) {
+		__asm__ volatile("fxsave64 (%0)" : : "r"(state) : "memory");
+		memset(bytes + SOFTWARE_AREA, 0, LEGACY_SIZE - SOFTWARE_AREA);
+		return;
+	}
+	memset(state, 0, LEGACY_SIZE + HEADER_SIZE);
+	__asm__ volatile("xsave64 (%0)"
+			 :
+			 : "r"(state), "a"((uint32_t)fpu.features),
+			   "d"((uint32_t)(fpu.features >> 32))
+			 : "memory");
+	struct _fpx_sw_bytes mark = {
+		.magic1 = FP_XSTATE_MAGIC1,
+		.extended_size = (uint32_t)fpu_frame_size(),
+		.xfeatures = fpu.features,
+		.xstate_size = fpu.size,
+	};
+	memcpy(bytes + SOFTWARE_AREA, &mark, sizeof(mark));
+	bytes[LEGACY_SIZE] |= FEATURES_ALWAYS;
+	uint32_t end = FP_XSTATE_MAGIC2;
+	memcpy(bytes + fpu.size, &end, sizeof(end));
+}
+
+void fpu_reset(void)
+{
+	static const struct {
+		uint32_t before[MXCSR / 4], mxcsr;
+		uint32_t rest[(LEGACY_SIZE + HEADER_SIZE - MXCSR) / 4 - 1];
+	} initial __attribute__((aligned(64))) = {.mxcsr = MXCSR_INITIAL};
+
+	if (!fpu.features) {
+		__asm__ volatile("fninit\n\tldmxcsr %0" : : "m"(initial.mxcsr));
+		return;
+	}
+	/* A header without any feature: each takes its initial state. */
+	__asm__ volatile("xrstor64 %0"
+			 :
+			 : "m"(initial), "a"((uint32_t)fpu.features),
+			   "d"((uint32_t)(fpu.features >> 32)));
+	if (fpu.keys)
+		__asm__ volatile("wrpkru" : : "a"(PKRU_INITIAL), "c"(0), "d"(0));
+}

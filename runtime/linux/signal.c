@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The kernel's handler. Where the signal found the thread decides what to do with the frame that
+ * the kernel made:
+ *
+ *	in translated code	the program's state is recovered into thread->regs, and the frame's
+ *				rip is set to the dispatcher
+ *	before a system call	rip is set to where that call gives up (syscalls.h)
+ *	elsewhere		the runtime goes on with what it does, and ends in the dispatcher
+ *
+ * In each case a note is made, and the mask in the frame becomes "all", so that the note is the
+ *only one until it has been delivered. Vector registers are as the program left them all the time:
+ *the kernel restores them with its frame, and the runtime does not touch them.
+ */
+#include "runtime/linux/signal.h"
+
+#include <asm/errno.h>
+#include <linux/signal.h>
+
+#include "runtime/linux/copy.h"
+#include "runtime/say.h"
+#include "runtime/sys.h"
+#include "runtime/translate/translate.h"
+
+/* What of the program's flags is for the kernel to do; the rest is done on delivery. */
+#define KERNEL_FLAGS (SA_NOCLDSTOP | SA_NOCLDWAIT | SA_RESTART)
+
+#define EFLAGS_CLEAN 0x202 /* interrupts, and the bit that is always set */
+
+void signal_restorer(void);
+__asm__(".text\n"
+	".hidden signal_restorer\n"
+	".type signal_restorer, @function\n"
+	"signal_restorer:\n"
+	"	mov $15, %eax\n" /* rt_sigreturn */
+	"	syscall\n"
+	".size signal_restorer, . - signal_restorer\n");
+
+static void registers_of(const struct sigcontext_64 *from, struct regs *to)
+{
+	*to = (struct regs){
+		.gpr = {[REG_RAX] = from->ax,
+			[REG_RCX] = from->cx,
+			[REG_RDX] = from->dx,
+			[REG_RBX] = from->bx,
+			[REG_RSP] = from->sp,
+			[REG_RBP] = from->bp,
+			[REG_RSI] = from->si,
+			[REG_RDI] = from->di,
+			[REG_R8] = from->r8,
+			[REG_R9] = from->r9,
+			[REG_R10] = from->r10,
+			[REG_R11] = from->r11,
+			[REG_R12] = from->r12,
+			[REG_R13] = from->r13,
+			[REG_R14] = from->r14,
+			[REG_R15] = from->r15},
+		.rip = from->ip,
+		.rflags = from->flags,
+	};
+}
+
+static bool is_fault(const siginfo_t *info)
+{
+	switch (info->si_signo) {
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGILL:
+	case SIGFPE:
+	case SIGTRAP:
+		return info->si_code > 0;
+	default:
+		return false;
+	}
+}
+
+static _Noreturn void broken(int number, uint64_t rip, const siginfo_t *info)
+{
+	die("the runtime itself was hit by signal %d at %x, address %x: please report this",
+	    (int64_t)number, rip, (uint64_t)info->si_addr);
+}
+
+/* Sends the thread from where it is to where the note will be seen. */
+static void redirect(struct thread *thread, const siginfo_t *info, struct sigcontext_64 *context)
+{
+	struct regs regs;
+	uint64_t rip = context->ip;
+
+	registers_of(context, &regs);
+	switch (translate_recover(thread, &regs)) {
+	case TRANSLATE_INSIDE:
+		/* Signals of an instruction that is at fault itself tell its address. */
+		if (is_fault(info) && info->si_addr == (void *)rip)
+			thread->task->note.info.si_addr = (void *)regs.rip;
+		thread->regs = regs;
+		context->ip = (uint64_t)translate_run;
+		context->di = (uint64_t)thread;
+		context->flags = EFLAGS_CLEAN;
+		return;
+	case TRANSLATE_LEAVING:
+		return;
+	case TRANSLATE_ELSEWHERE:
+		break;
+	}
+	if (context->ip == (uint64_t)translate_run)
+		return; /* the state that rt_sigreturn was to restore is no good */
+	if (is_fault(info))
+		broken(info->si_signo, rip, info);
+	syscall_not_made(&rip);
+	context->ip = rip;
+}
+
+static siginfo_t *held_place(struct task *task, int number)
+{
+	return &task->held[number == SIGBUS];
+}
+
+/* A SIGSEGV or SIGBUS that somebody sent, at a time when the program must not see it. */
+static void hold(struct task *task, const siginfo_t *info)
+{
+	if (task->faults_held & SIGNAL_BIT(info->si_signo))
+		return; /* it does not queue */
+	*held_place(task, info->si_signo) = *info;
+	task->faults_held |= SIGNAL_BIT(info->si_signo);
+}
+
+static void note(struct thread *thread, const siginfo_t *info, const struct signal_context *context)
+{
+	const struct sigcontext_64 *registers = &context->registers;
+	struct task *task = thread->task;
+	struct signal_note *to = &task->note;
+
+	to->info = *info;
+	to->trap = registers->trapno;
+	to->error = registers->err;
+	to->cr2 = registers->cr2;
+	to->mask = signal_program_mask(task, context->mask);
+	to->blocked = to->mask;
+	/* The mask that a call waited under still holds when the kernel makes the frame. */
+	if (task->waiting && syscall_was_made(registers->ip) && registers->ax == (uint64_t)-EINTR)
+		to->blocked = task->waiting_mask;
+	thread->pending = 1;
+}
+
+static void on_signal(int number, siginfo_t *info, void *frame)
+{
+	struct thread *thread = thread_self();
+	struct task *task = thread->task;
+	struct signal_context *context = frame;
+	bool fault = is_fault(info);
+	uint64_t rip = context->registers.ip;
+
+	if (fault && copy_fault(&rip)) {
+		context->registers.ip = rip;
+		return;
+	}
+	if (SIGNAL_BIT(number) & SIGNALS_FAULTS && !fault &&
+	    (thread->pending || task->faults_blocked & SIGNAL_BIT(number))) {
+		hold(task, info);
+		return;
+	}
+	note(thread, info, context);
+	redirect(thread, info, &context->registers);
+	context->mask = ~SIGNALS_FAULTS;
+}
+
+int64_t signal_set_kernel_action(int number, const struct signal_action *action,
+				 struct signal_action *old)
+{
+	return sys(__NR_rt_sigaction, number, action, old, sizeof(signal_set));
+}
+
+int64_t signal_catch(int number, uint64_t flags)
+{
+	struct signal_action action = {
+		.handler = (uint64_t)on_signal,
+		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTORER | (flags & KERNEL_FLAGS),
+		.restorer = (uint64_t)signal_restorer,
+		.mask = ~SIGNALS_FAULTS,
+	};
+
+	return signal_set_kernel_action(number, &action, NULL);
+}
+
+signal_set signal_set_kernel_mask(signal_set mask)
+{
+	signal_set old;
+
+	sys(__NR_rt_sigprocmask, SIG_SETMASK, &mask, &old, sizeof(mask));
+	return old;
+}
+
+bool signal_hold(struct thread *thread, signal_set *mask)
+{
+	*mask = signal_set_kernel_mask(~0UL);
+	if (!thread->pending)
+		return true;
+	signal_set_kernel_mask(*mask);
+	return false;
+}
+
+signal_set signal_program_mask(const struct task *task, signal_set kernel)
+{
+	return (kernel & ~SIGNALS_FAULTS) | task->faults_blocked;
+}
+
+signal_set signal_set_program_mask(struct task *task, signal_set mask)
+{
+	task->faults_blocked = mask & SIGNALS_FAULTS;
+	return mask & ~SIGNALS_FAULTS;
+}
+
+void signal_release_held(struct thread *thread, signal_set mask)
+{
+	struct task *task = thread->task;
+	signal_set ready = task->faults_held & ~task->faults_blocked;
+
+	if (!ready)
+		return;
+	/* From here on no other note is made. */
+	signal_set_kernel_mask(~SIGNALS_FAULTS);
+	if (thread->pending)
+		return;
+	int number = ready & SIGNAL_BIT(SIGBUS) ? SIGBUS : SIGSEGV;
+	task->note = (struct signal_note){
+		.info = *held_place(task, number),
+		.mask = mask,
+		.blocked = mask,
+	};
+	task->faults_held &= ~SIGNAL_BIT(number);
+	thread->pending = 1;
+}
+
+void signal_boot(struct thread *thread)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS};
+	struct task *task = thread->task;
+	signal_set mask = signal_set_kernel_mask(~0UL);
+
+	fpu_boot();
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
+		struct signal_action *action = &task->actions->of[faults[i]];
+
+		signal_set_kernel_action(faults[i], NULL, action);
+		task->actions->known |= SIGNAL_BIT(faults[i]);
+		signal_catch(faults[i], SA_RESTART);
+	}
+	signal_set_kernel_mask(signal_set_program_mask(task, mask));
+}
+
+void signal_before_exec(struct thread *thread)
+{
+	struct task *task = thread->task;
+	static const struct signal_action ignore = {.handler = 1};
+
+	for (int number = SIGBUS; number <= SIGSEGV; number += SIGSEGV - SIGBUS)
+		if (task->actions->of[number].handler == ignore.handler)
+			signal_set_kernel_action(number, &ignore, NULL);
+	signal_set blocked = task->faults_blocked;
+	if (blocked)
+		sys(__NR_rt_sigprocmask, SIG_BLOCK, &blocked, NULL, sizeof(blocked));
+}
+
+void signal_after_exec(struct thread *thread)
+{
+	signal_set faults = SIGNALS_FAULTS;
+
+	(void)thread;
+	signal_catch(SIGSEGV, SA_RESTART);
+	signal_catch(SIGBUS, SA_RESTART);
+	sys(__NR_rt_sigprocmask, SIG_UNBLOCK, &faults, NULL, sizeof(faults));
+}

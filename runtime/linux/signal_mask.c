@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Masks. The kernel's mask of a thread is the program's, without SIGSEGV and SIGBUS; of those two
+ * the program's view is in its task.
+ */
+#include "runtime/linux/signal.h"
+
+#include <asm/errno.h>
+#include <linux/signal.h>
+
+#include "runtime/linux/copy.h"
+#include "runtime/sys.h"
+
+static signal_set combine(int how, signal_set old, signal_set set)
+{
+	switch (how) {
+	case SIG_BLOCK:
+		return old | set;
+	case SIG_UNBLOCK:
+		return old & ~set;
+	default:
+		return set;
+	}
+}
+
+int64_t sys_rt_sigprocmask(struct thread *thread, struct syscall *call)
+{
+	struct task *task = thread->task;
+	int how = (int)call->args[0];
+	signal_set set, kernel_set, old = 0;
+	struct syscall changed = *call;
+
+	if (call->args[3] != sizeof(signal_set))
+		return -EINVAL;
+	if (call->args[1]) {
+		if (copy_in(&set, call->args[1], sizeof(set)))
+			return -EFAULT;
+		kernel_set = set & ~SIGNALS_FAULTS;
+		changed.args[1] = (uint64_t)&kernel_set;
+	}
+	changed.args[2] = (uint64_t)&old;
+	int64_t result = syscall_pass(thread, &changed);
+	if (result)
+		return result;
+	old = signal_program_mask(task, old);
+	if (call->args[1]) {
+		signal_set mask = combine(how, old, set);
+
+		task->faults_blocked = mask & SIGNALS_FAULTS;
+		signal_release_held(thread, mask);
+	}
+	if (call->args[2] && copy_out(call->args[2], &old, sizeof(old)))
+		return -EFAULT;
+	return 0;
+}
+
+int64_t sys_rt_sigpending(struct thread *thread, struct syscall *call)
+{
+	struct syscall changed = *call;
+	signal_set set = 0;
+
+	if (call->args[1] > sizeof(set))
+		return -EINVAL;
+	changed.args[0] = (uint64_t)&set;
+	int64_t result = syscall_pass(thread, &changed);
+	if (result)
+		return result;
+	set |= thread->task->faults_held & thread->task->faults_blocked;
+	return copy_out(call->args[0], &set, call->args[1]);
+}
+
+/*
+ * Makes a call that waits under the mask at @at, which the argument @index points at: with a mask
+ * of which the kernel gets its part, and the handler of what ends the wait is told of.
+ */
+static int64_t wait_under(struct thread *thread, struct syscall *call, unsigned int index)
+{
+	struct task *task = thread->task;
+	struct syscall changed = *call;
+	signal_set set;
+
+	if (!call->args[index])
+		return syscall_pass(thread, call);
+	if (copy_in(&set, call->args[index], sizeof(set)))
+		return -EFAULT;
+	task->waiting_mask = set;
+	task->waiting = true;
+	set &= ~SIGNALS_FAULTS;
+	changed.args[index] = (uint64_t)&set;
+	int64_t result = syscall_pass(thread, &changed);
+	task->waiting = false;
+	return result;
+}
+
+int64_t sys_rt_sigsuspend(struct thread *thread, struct syscall *call)
+{
+	if (call->args[1] != sizeof(signal_set))
+		return -EINVAL;
+	if (!call->args[0])
+		return -EFAULT;
+	return wait_under(thread, call, 0);
+}
+
+int64_t sys_ppoll(struct thread *thread, struct syscall *call)
+{
+	if (call->args[3] && call->args[4] != sizeof(signal_set))
+		return -EINVAL;
+	return wait_under(thread, call, 3);
+}
+
+/* Also epoll_pwait2: the arguments differ in how long to wait only. */
+int64_t sys_epoll_pwait(struct thread *thread, struct syscall *call)
+{
+	if (call->args[4] && call->args[5] != sizeof(signal_set))
+		return -EINVAL;
+	return wait_under(thread, call, 4);
+}
+
+/* The sixth argument points at the mask's address and size. */
+int64_t sys_pselect6(struct thread *thread, struct syscall *call)
+{
+	struct {
+		uint64_t mask, size;
+	} sixth = {0};
+	struct task *task = thread->task;
+	struct syscall changed = *call;
+	signal_set set;
+
+	if (call->args[5] && copy_in(&sixth, call->args[5], sizeof(sixth)))
+		return -EFAULT;
+	if (!sixth.mask)
+		return syscall_pass(thread, call);
+	if (sixth.size != sizeof(set))
+		return -EINVAL;
+	if (copy_in(&set, sixth.mask, sizeof(set)))
+		return -EFAULT;
+	task->waiting_mask = set;
+	task->waiting = true;
+	set &= ~SIGNALS_FAULTS;
+	sixth.mask = (uint64_t)&set;
+	changed.args[5] = (uint64_t)&sixth;
+	int64_t result = syscall_pass(thread, &changed);
+	task->waiting = false;
+	return result;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the runtime keeps for a thread besides struct thread, which is for translated code and for
+ * other processes to look at: this is private to the process.
+ *
+ * Each thread has a slot, one piece of memory. The kernel puts its signal frames on a stack of
+ * their own, so that a signal that comes while the runtime is deep in its stack needs no room
+ * there.
+ *
+ *	slot	| struct task | struct thread* | signal stack <-- | runtime stack <-- |
+ *
+ *	* used only when the arena is full: usually struct thread lies there (arena.h)
+ */
+#ifndef RUNTIME_LINUX_TASK_H
+#define RUNTIME_LINUX_TASK_H
+
+#include <linux/signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/lock.h"
+#include "runtime/thread.h"
+
+/* A set of signals as the kernel has it: signal N is bit N - 1. */
+typedef uint64_t signal_set;
+#define SIGNAL_BIT(number) (1UL << ((number)-1))
+#define SIGNALS		   64
+
+/* Never blocked, always handled by the runtime: see signal.h. */
+#define SIGNALS_FAULTS (SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS))
+
+/* struct sigaction of rt_sigaction(2). */
+struct signal_action {
+	uint64_t handler; /* SIG_DFL, SIG_IGN or an address */
+	uint64_t flags;
+	uint64_t restorer;
+	signal_set mask;
+};
+
+/*
+ * What the program has set for each signal. Shared by the threads of a process, and by whoever else
+ * was cloned with CLONE_SIGHAND.
+ */
+struct signal_actions {
+	struct lock lock;
+	uint32_t users;
+	signal_set known; /* of the others only the kernel knows what exec has left */
+	struct signal_action of[SIGNALS + 1];
+};
+
+/* A signal that the kernel has delivered to the runtime and the program has not seen yet. */
+struct signal_note {
+	siginfo_t info;
+	uint64_t trap, error, cr2; /* of the thread's last processor fault */
+	signal_set mask;	   /* to be restored when the handler returns */
+	signal_set blocked;	   /* what is blocked when it begins, beside its own */
+};
+
+struct task {
+	struct thread *thread;
+	struct task *next; /* of all slots of the process */
+	uint32_t used;	   /* cleared by the last store of an exiting thread */
+	bool vfork;	   /* the parent waits for the end and frees the slot */
+	bool clear;	   /* it begins with default actions */
+	struct regs regs;  /* to begin with, and the kernel's mask */
+	signal_set start;
+
+	struct signal_actions *actions;
+	stack_t stack; /* sigaltstack(2) of the program, in the kernel's terms */
+
+	/* Of SIGSEGV and SIGBUS: blocked as the program sees it, and waiting for that to end. */
+	signal_set faults_blocked, faults_held;
+	siginfo_t held[2];
+
+	/* thread->pending is not 0: this is the one that waits. */
+	struct signal_note note;
+
+	/* While the kernel waits under another mask (sigsuspend and so on): that one. */
+	bool waiting;
+	signal_set waiting_mask;
+};
+
+static inline struct task *task_self(void)
+{
+	return thread_self()->task;
+}
+
+#endif

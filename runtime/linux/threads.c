@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How a thread begins: its parent makes a slot with the registers that it will have, blocks all
+ * signals and calls clone(2) with a stack in that slot; the child sets GS base, its signal stack
+ * and its mask, and enters the dispatcher. A child with memory of its own (fork) begins on its copy
+ * of the parent's stack, throws away the slots of threads that it does not have, and takes its own
+ * page of the arena. Until GS base is set a child must not look at thread_self(): that is its
+ * parent.
+ */
+#include "runtime/linux/threads.h"
+
+#include <asm/errno.h>
+#include <asm/prctl.h>
+#include <linux/sched.h>
+#include <linux/signal.h>
+
+#include "runtime/linux/arena.h"
+#include "runtime/linux/brk.h"
+#include "runtime/linux/copy.h"
+#include "runtime/linux/exec.h"
+#include "runtime/linux/memory.h"
+#include "runtime/linux/signal.h"
+#include "runtime/linux/task.h"
+#include "runtime/say.h"
+#include "runtime/string.h"
+#include "runtime/sys.h"
+#include "runtime/translate/translate.h"
+
+enum {
+	SIGNAL_STACK_SIZE = 32768, /* the kernel's largest frame, and what the handler needs */
+	RUNTIME_STACK_SIZE = 131072,
+	SLOT_HEAD = 8192, /* struct task and a struct thread */
+	SLOT_SIZE = SLOT_HEAD + SIGNAL_STACK_SIZE + RUNTIME_STACK_SIZE,
+};
+_Static_assert(sizeof(struct task) <= PAGE && sizeof(struct thread) <= PAGE, "");
+
+#ifndef CLONE_CLEAR_SIGHAND
+#define CLONE_CLEAR_SIGHAND 0x100000000ULL
+#endif
+
+/* All slots of the process. Slots are added and never taken away. */
+static struct task *slots;
+static struct lock slots_lock;
+
+int64_t clone_pass(const struct syscall *call, struct task *child);
+_Noreturn void thread_end(uint64_t status, uint32_t *used);
+_Noreturn void thread_begin(struct task *task);
+
+static char *signal_stack(struct task *task)
+{
+	return (char *)task + SLOT_HEAD;
+}
+
+static char *runtime_stack(struct task *task)
+{
+	return signal_stack(task) + SIGNAL_STACK_SIZE;
+}
+
+static struct thread *slot_own_thread(struct task *task)
+{
+	return (struct thread *)((char *)task + PAGE);
+}
+
+static struct task *slot_new(void)
+{
+	struct task *task = memory_allocate(SLOT_SIZE, 0);
+
+	if (!task)
+		return NULL;
+	task->used = 1;
+	lock_take(&slots_lock);
+	task->next = slots;
+	slots = task;
+	lock_give(&slots_lock);
+	return task;
+}
+
+static struct task *slot_reused(void)
+{
+	struct task *task;
+
+	lock_take(&slots_lock);
+	for (task = slots; task; task = task->next) {
+		uint32_t unused = 0;
+
+		if (__atomic_compare_exchange_n(&task->used, &unused, 1, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			break;
+	}
+	lock_give(&slots_lock);
+	return task;
+}
+
+static struct task *slot_take(void)
+{
+	struct task *task = slot_reused();
+
+	return task ? task : slot_new();
+}
+
+static void slot_give(struct task *task)
+{
+	__atomic_store_n(&task->used, 0, __ATOMIC_RELEASE);
+}
+
+/* Gives the slot its struct thread: the one it had, one of the arena, or its own. */
+static struct thread *slot_thread(struct task *task)
+{
+	struct thread *thread = task->thread;
+
+	if (!thread) {
+		lock_take(&slots_lock);
+		thread = arena_take();
+		lock_give(&slots_lock);
+	}
+	if (!thread)
+		thread = slot_own_thread(task);
+	memset(thread, 0, sizeof(*thread));
+	thread->self = thread;
+	thread->task = task;
+	thread->stack = (char *)task + SLOT_SIZE;
+	task->thread = thread;
+	return thread;
+}
+
+bool threads_alone(void)
+{
+	unsigned int used = 0;
+
+	lock_take(&slots_lock);
+	for (const struct task *task = slots; task; task = task->next)
+		used += __atomic_load_n(&task->used, __ATOMIC_ACQUIRE);
+	lock_give(&slots_lock);
+	return used == 1;
+}
+
+void threads_set_gs(uint64_t base)
+{
+	sys(__NR_arch_prctl, ARCH_SET_GS, base);
+}
+
+/* What the kernel has to know of a thread before anything else, and what others read of it. */
+static void settle(struct task *task)
+{
+	const stack_t stack = {.ss_sp = signal_stack(task), .ss_size = SIGNAL_STACK_SIZE};
+
+	threads_set_gs((uint64_t)task->thread);
+	sys(__NR_sigaltstack, &stack, NULL);
+	task->thread->tid = (int)sys(__NR_gettid);
+}
+
+struct thread *threads_boot(void)
+{
+	arena_boot();
+	struct task *task = slot_new();
+
+	if (!task)
+		die("no memory for a thread");
+	task->stack.ss_flags = SS_DISABLE;
+	task->actions = signal_actions_new(NULL);
+	if (!task->actions)
+		die("no memory for a thread");
+	slot_thread(task);
+	settle(task);
+	translate_thread(task->thread);
+	return task->thread;
+}
+
+/* ---- beginnings ---- */
+
+/* Nothing of the runtime is half done in the memory that a forked child gets. */
+static void lock_all(void)
+{
+	lock_take(&slots_lock);
+	brk_lock();
+	translate_lock();
+}
+
+static void unlock_all(void)
+{
+	translate_unlock();
+	brk_unlock();
+	lock_give(&slots_lock);
+}
+
+/* In a child of fork: its parent's other threads are not there, nor the parent's pages. */
+static void forget_others(struct task *self)
+{
+	unlock_all();
+	arena_forked();
+	for (struct task *task = slots; task; task = task->next) {
+		task->thread = NULL;
+		if (task != self)
+			task->used = 0;
+	}
+	self->actions->lock = (struct lock){0};
+	self->actions->users = 1;
+}
+
+/* The first that a child does. */
+void thread_begin(struct task *task)
+{
+	bool forked = !task->thread;
+
+	if (forked) {
+		forget_others(task);
+		slot_thread(task);
+	}
+	task->thread->regs = task->regs;
+	settle(task);
+	if (forked)
+		translate_forked(task->thread);
+	if (task->clear)
+		signal_actions_clear(task->actions);
+	signal_set_kernel_mask(task->start);
+	translate_run(task->thread);
+}
+
+/* The actions of a child: shared, its own, or at the same place in its own memory. */
+static struct signal_actions *actions_for(const struct task *parent, uint64_t flags)
+{
+	struct signal_actions *actions = parent->actions;
+
+	if (flags & CLONE_SIGHAND)
+		__atomic_add_fetch(&actions->users, 1, __ATOMIC_RELAXED);
+	else if (flags & CLONE_VM)
+		actions = signal_actions_new(actions);
+	return actions;
+}
+
+/* Makes the child's side ready. @rsp is the program's, 0 for the parent's. */
+static bool conceive(struct task *child, const struct thread *parent, uint64_t flags, uint64_t rsp)
+{
+	child->actions = actions_for(parent->task, flags);
+	if (!child->actions)
+		return false;
+	child->regs = parent->regs;
+	child->regs.gpr[REG_RAX] = 0;
+	if (rsp)
+		child->regs.gpr[REG_RSP] = rsp;
+	child->vfork = flags & CLONE_VM && flags & CLONE_VFORK;
+	child->clear = flags & CLONE_CLEAR_SIGHAND;
+	child->waiting = false;
+	child->faults_held = 0;
+	child->faults_blocked = parent->task->faults_blocked;
+	child->stack = parent->task->stack;
+	/* Beside its parent in the same memory it has no alternate stack. */
+	if (flags & CLONE_VM && !(flags & CLONE_VFORK))
+		child->stack = (stack_t){.ss_flags = SS_DISABLE};
+	if (flags & CLONE_VM) {
+		/* Its page of the arena would be free with its parent's end: not from there. */
+		if (!(flags & (CLONE_FILES | CLONE_VFORK)))
+			child->thread = slot_own_thread(child);
+		slot_thread(child);
+		translate_thread(child->thread);
+	} else {
+		child->thread = NULL; /* it takes a page of its own */
+	}
+	return true;
+}
+
+/* The child is not there, or has gone, or has memory of its own by now. */
+static void discard(struct task *child, uint64_t flags)
+{
+	if (flags & CLONE_VM) {
+		translate_thread_gone(child->thread);
+		exec_release(child->thread);
+		signal_actions_give(child->actions);
+	}
+	slot_give(child);
+}
+
+/*
+ * A child of @thread by @call, of which the kernel has to be told another stack: at @stack, and for
+ * clone3 its size at @size.
+ */
+static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t flags, uint64_t rsp,
+		    uint64_t *stack, uint64_t *size)
+{
+	struct task *child = slot_take();
+	signal_set mask;
+	int64_t result;
+
+	if (!child)
+		return -EAGAIN;
+	if (!conceive(child, thread, flags, rsp)) {
+		slot_give(child);
+		return -EAGAIN;
+	}
+	if (!signal_hold(thread, &mask)) {
+		discard(child, flags);
+		return SYSCALL_NOT_MADE;
+	}
+	child->start = mask;
+	if (flags & CLONE_VM) {
+		*stack = (uint64_t)(size ? runtime_stack(child) : child->thread->stack);
+		if (size)
+			*size = RUNTIME_STACK_SIZE;
+		result = clone_pass(call, child);
+		if (result < 0 || child->vfork)
+			discard(child, flags);
+	} else {
+		*stack = 0;
+		if (size)
+			*size = 0;
+		lock_all();
+		result = clone_pass(call, child);
+		unlock_all();
+		discard(child, flags);
+	}
+	signal_set_kernel_mask(mask);
+	return result;
+}
+
+int64_t sys_clone(struct thread *thread, struct syscall *call)
+{
+	struct syscall changed = *call;
+	uint64_t flags = (uint32_t)call->args[0] & ~CSIGNAL;
+
+	return bear(thread, &changed, flags, call->args[1], &changed.args[1], NULL);
+}
+
+static int64_t bear_simply(struct thread *thread, uint64_t flags)
+{
+	struct syscall call = {.number = __NR_clone, .args = {flags | SIGCHLD}};
+
+	return bear(thread, &call, flags, 0, &call.args[1], NULL);
+}
+
+int64_t sys_fork(struct thread *thread, struct syscall *call)
+{
+	(void)call;
+	return bear_simply(thread, 0);
+}
+
+int64_t sys_vfork(struct thread *thread, struct syscall *call)
+{
+	(void)call;
+	return bear_simply(thread, CLONE_VM | CLONE_VFORK);
+}
+
+int64_t sys_clone3(struct thread *thread, struct syscall *call)
+{
+	union {
+		struct clone_args known;
+		char bytes[PAGE]; /* as much as the kernel takes */
+	} args;
+	struct syscall changed = *call;
+	uint64_t size = call->args[1];
+
+	/* What the kernel refuses without a look at the rest, it may refuse. */
+	if (size < CLONE_ARGS_SIZE_VER0 || size > sizeof(args))
+		return syscall_pass(thread, call);
+	if (copy_in(&args, call->args[0], size))
+		return -EFAULT;
+	if (!args.known.stack != !args.known.stack_size)
+		return -EINVAL;
+	changed.args[0] = (uint64_t)&args;
+	return bear(thread, &changed, args.known.flags, args.known.stack + args.known.stack_size,
+		    (uint64_t *)&args.known.stack, (uint64_t *)&args.known.stack_size);
+}
+
+/* ---- ends ---- */
+
+int64_t sys_exit(struct thread *thread, struct syscall *call)
+{
+	struct task *task = thread->task;
+	signal_set mask;
+
+	if (task->vfork)
+		return syscall_pass(thread, call); /* its parent clears up */
+	if (!signal_hold(thread, &mask))
+		return SYSCALL_NOT_MADE;
+	translate_thread_gone(thread);
+	signal_actions_give(task->actions);
+	thread_end(call->args[0], &task->used);
+}

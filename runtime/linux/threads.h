@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads and processes of the program, as they begin and end.
+ *
+ * A thread's struct, its stack in the runtime and the stack for the kernel's signal frames make up
+ * a slot (task.h); slots are reused. Translated code of all threads of a process is one, so nothing
+ * else belongs to a thread.
+ */
+#ifndef RUNTIME_LINUX_THREADS_H
+#define RUNTIME_LINUX_THREADS_H
+
+#include <stdbool.h>
+
+#include "runtime/linux/syscalls.h"
+
+struct thread;
+
+/*
+ * At boot: makes the process's first thread and points GS base at it, so that thread_self() works.
+ * Never fails: without memory for one thread there is nothing to run, and it says so and ends.
+ */
+struct thread *threads_boot(void);
+
+/* Whether other tasks run in this memory. */
+bool threads_alone(void);
+
+/* Sets the GS base of the calling thread. */
+void threads_set_gs(uint64_t base);
+
+syscall_handler sys_clone, sys_clone3, sys_fork, sys_vfork;
+syscall_handler sys_exit;
+
+/* detach.c: ARCH_SET_GS is of a program that needs GS for itself. */
+syscall_handler sys_arch_prctl;
+
+#endif
