@@ -218,7 +218,7 @@ _Noreturn void boot(uint64_t *top)
 	read_handover(stack.handover);
 	if (descriptors.program < 0)
 		start(&stack, filename);
-	sys(__NR_fcntl, descriptors.program, F_SETFD, FD_CLOEXEC);
+	descriptors_settle();
 	memory_own((uint64_t)__ehdr_start, (uint64_t)_end);
 	if (image_read(&program, descriptors.program) != IMAGE_GOOD)
 		check(-ENOEXEC, "its headers have changed");

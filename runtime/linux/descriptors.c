@@ -37,6 +37,20 @@ int descriptors_raise(int fd, bool cloexec)
 	return (int)raised;
 }
 
+void descriptors_settle(void)
+{
+	int usual = descriptors.runtime + 1, program = descriptors.program;
+
+	if (program != usual && usual > HANDOVER_DESCRIPTORS &&
+	    sys(__NR_fcntl, usual, F_GETFD) == -EBADF &&
+	    sys(__NR_dup3, program, usual, O_CLOEXEC) == usual) {
+		descriptors.program = usual;
+		sys(__NR_close, program);
+		return;
+	}
+	sys(__NR_fcntl, program, F_SETFD, FD_CLOEXEC);
+}
+
 void descriptors_keep(bool keep)
 {
 	sys(__NR_fcntl, descriptors.arena, F_SETFD, keep ? 0 : FD_CLOEXEC);

@@ -24,6 +24,12 @@ bool descriptors_have(uint64_t fd);
  */
 int descriptors_raise(int fd, bool cloexec);
 
+/*
+ * Boot: gives the program's descriptor the number that it has in every process of the run, if that
+ * is free, and lets exec close it.
+ */
+void descriptors_settle(void);
+
 /* Whether the arena and the runtime stay open in what is executed next. */
 void descriptors_keep(bool keep);
 
