@@ -30,7 +30,9 @@ COPY = os.environ['COPY']
 FOLDER = tempfile.mkdtemp(prefix='tally-perfdata-')
 atexit.register(shutil.rmtree, FOLDER, True)
 
-WORK = (sys.executable, '-c', 'sum(i * i for i in range(1000000))')
+# By processor time: so many samples on any machine.
+WORK = (sys.executable, '-c',
+        'import time\nwhile time.process_time() < 0.25: sum(i * i for i in range(1000))')
 
 # What is recorded, by name: options of perf record, and whether through a pipe.
 RECORDINGS = {
