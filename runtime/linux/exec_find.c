@@ -140,7 +140,7 @@ static bool parse_script(char line[SCRIPT_LINE + 1], char **interpreter, char **
 	*end = '\0';
 	while (blank(*at))
 		at++;
-	if (!*at)
+	if (at == end)
 		return false;
 	*interpreter = at;
 	while (!ends_word(*at))
@@ -266,6 +266,9 @@ static int64_t find(struct exec *exec)
 			return -ENOENT;
 		if (!parse_script(line, &interpreter, &argument))
 			return -ENOEXEC;
+		/* A file that ends behind "#!": the kernel opens "", the current folder. */
+		if (!*interpreter)
+			return -EACCES;
 		if (scripts == SCRIPTS_MAX)
 			return -ELOOP;
 		prepend(exec, interpreter, argument);

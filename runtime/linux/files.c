@@ -18,7 +18,7 @@ static bool ends_in_exe(const char *path, size_t length)
 	       (length == 3 || path[length - 4] == '/');
 }
 
-static bool leads_to_runtime(int64_t dirfd, const char *path)
+bool files_lead_to_runtime(int64_t dirfd, const char *path)
 {
 	char fd[32], ours[PATH_MAX], link[PATH_MAX];
 	int64_t length, n;
@@ -35,7 +35,7 @@ bool files_program_link(int64_t dirfd, char path[PATH_MAX + 16])
 {
 	size_t length = strlen(path);
 
-	if (!ends_in_exe(path, length) || !leads_to_runtime(dirfd, path))
+	if (!ends_in_exe(path, length) || !files_lead_to_runtime(dirfd, path))
 		return false;
 	format(path + length - 3, 16, "fd/%d", (int64_t)descriptors.program);
 	return true;

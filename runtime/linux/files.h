@@ -16,4 +16,7 @@
  */
 bool files_program_link(int64_t dirfd, char path[PATH_MAX + 16]);
 
+/* Whether @path is a link to tally-rt, as only /proc has them. */
+bool files_lead_to_runtime(int64_t dirfd, const char *path);
+
 #endif

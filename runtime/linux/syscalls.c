@@ -39,6 +39,7 @@ static syscall_handler *const handlers[] = {
 	[__NR_dup2] = sys_dup2,
 	[__NR_dup3] = sys_dup2,
 	[__NR_fcntl] = sys_fcntl,
+	[__NR_getdents64] = sys_getdents64,
 
 	/* paths that lead to the program's own file */
 	[__NR_access] = sys_path,

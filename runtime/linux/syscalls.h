@@ -63,6 +63,9 @@ void linux_syscall(struct thread *thread);
 /* descriptors.c */
 syscall_handler sys_close, sys_close_range, sys_dup, sys_dup2, sys_fcntl;
 
+/* listing.c */
+syscall_handler sys_getdents64;
+
 /* exec.c */
 syscall_handler sys_execve, sys_execveat;
 

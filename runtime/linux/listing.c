@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+/*
+ * /proc/PID/fd and fdinfo without the descriptors of the runtime: programs read them to close what
+ * they have inherited, tests to find what has leaked.
+ */
+#include <asm/errno.h>
+#include <asm/statfs.h>
+#include <linux/magic.h>
+#include <stddef.h>
+
+#include "runtime/linux/copy.h"
+#include "runtime/linux/descriptors.h"
+#include "runtime/linux/files.h"
+#include "runtime/linux/syscalls.h"
+#include "runtime/say.h"
+#include "runtime/string.h"
+#include "runtime/sys.h"
+
+/* What getdents64(2) writes; only short names matter here. */
+struct entry {
+	uint64_t inode;
+	int64_t offset;
+	uint16_t length;
+	uint8_t type;
+	char name[13];
+};
+
+/* Whether the folder lists descriptors of a process of this run, or of a thread. */
+static bool lists_descriptors(uint64_t fd)
+{
+	struct statfs fs;
+	char link[32], path[64];
+	int64_t n;
+	char *name;
+
+	if (sys(__NR_fstatfs, fd, &fs) || fs.f_type != PROC_SUPER_MAGIC)
+		return false;
+	format(link, sizeof(link), "/proc/self/fd/%d", (int64_t)(int)fd);
+	n = sys(__NR_readlink, link, path, sizeof(path) - sizeof("/fd/2147483647"));
+	if (n <= 0)
+		return false;
+	path[n] = '\0';
+	name = strrchr(path, '/');
+	if (!name || (strcmp(name, "/fd") && strcmp(name, "/fdinfo")))
+		return false;
+	format(name, sizeof("/fd/2147483647"), "/fd/%d", (int64_t)descriptors.runtime);
+	return files_lead_to_runtime(-1, path);
+}
+
+static bool number(const char *name, uint64_t *value)
+{
+	*value = 0;
+	for (; *name >= '0' && *name <= '9'; name++)
+		*value = *value * 10 + (uint64_t)(*name - '0');
+	return !*name;
+}
+
+/* Takes the entries of ours out of @size bytes at @start, and returns how many are left. */
+static int64_t hide(uint64_t start, int64_t size)
+{
+	uint64_t at = start, end = start + (uint64_t)size, value;
+	struct entry entry;
+
+	while (at + offsetof(struct entry, name) < end) {
+		size_t known = end - at < sizeof(entry) ? end - at : sizeof(entry);
+
+		if (copy_in(&entry, at, known) || !entry.length || entry.length > end - at)
+			break;
+		entry.name[sizeof(entry.name) - 1] = '\0';
+		if (!number(entry.name, &value) || !descriptors_have(value)) {
+			at += entry.length;
+			continue;
+		}
+		if (copy_out(at, (const void *)(at + entry.length), end - at - entry.length))
+			break;
+		end -= entry.length;
+	}
+	return (int64_t)(end - start);
+}
+
+int64_t sys_getdents64(struct thread *thread, struct syscall *call)
+{
+	int64_t result, left;
+
+	/* Nothing left of a buffer is not yet the end of the folder. */
+	do {
+		result = left = syscall_pass(thread, call);
+		if (result > 0 && lists_descriptors(call->args[0]))
+			left = hide(call->args[1], result);
+	} while (result > 0 && !left);
+	return left;
+}
