@@ -57,7 +57,7 @@ static int next_number(const char **text)
 static void read_handover(const char *text)
 {
 	if (!text)
-		die("tally-rt is the inner part of 'tally run': use that");
+		die("tally-rt is started by tally: use 'tally run -- COMMAND'");
 	if (next_number(&text) != HANDOVER_VERSION)
 		die("tally and tally-rt are of different versions: install them together");
 	descriptors.arena = next_number(&text);

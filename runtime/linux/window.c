@@ -12,6 +12,8 @@
 #define PROGRAM_BASE	     0x555555554000UL
 #define PROGRAM_RANDOM_PAGES (1UL << 28)
 
+#define HUGE_PAGE (2UL << 20)
+
 /* More than this is data, whatever its protection. */
 #define HINT_MAX (256UL << 20)
 
@@ -66,6 +68,17 @@ bool window_boot(size_t code, size_t program, size_t align, uint64_t *code_at, u
 	return true;
 }
 
+/*
+ * Below @from. To mappings of the size of a huge page and more the kernel adds as much, so that it
+ * can align them, and takes no hint where that does not fit.
+ */
+static uint64_t below(uint64_t from, size_t size)
+{
+	if (size < HUGE_PAGE)
+		return from - size;
+	return (from - size - HUGE_PAGE) & -HUGE_PAGE;
+}
+
 uint64_t window_hint(size_t size)
 {
 	uint64_t at, from = __atomic_load_n(&next, __ATOMIC_RELAXED);
@@ -74,7 +87,7 @@ uint64_t window_hint(size_t size)
 	if (!size || size > HINT_MAX)
 		return 0;
 	do
-		at = from - size < bottom ? top - size : from - size;
+		at = below(from, size) < bottom ? below(top, size) : below(from, size);
 	while (!__atomic_compare_exchange_n(&next, &from, at, false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED));
 	return at;

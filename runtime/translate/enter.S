@@ -84,11 +84,17 @@
 	mov	%gs:THREAD_STACK, %rsp
 	pushf
 	pop	%gs:THREAD_RFLAGS
-	cld
+	/* The program's wish for aligned accesses (AC) is not for us. */
+	testl	$0x40000, %gs:THREAD_RFLAGS
+	jnz	2f
+1:	cld
 	xor	%ebp, %ebp
 	mov	%gs:THREAD_SELF, %rdi
 	call	translate_left
 	ud2
+2:	push	$0x202
+	popf
+	jmp	1b
 	finish	translate_leave
 
 /*
