@@ -295,7 +295,7 @@ static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct bui
 	}
 	cache.code_next = (cache.code_next + 15) & ~15u;
 	b->at = cache.lookup.code + cache.code_next;
-	b->pc = pc;
+	b->pc = b->source_end = pc;
 	b->fragment = f;
 	*f = (struct fragment){
 		.pc = pc,
