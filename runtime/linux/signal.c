@@ -25,6 +25,7 @@
 /* What of the program's flags is for the kernel to do; the rest is done on delivery. */
 #define KERNEL_FLAGS (SA_NOCLDSTOP | SA_NOCLDWAIT | SA_RESTART)
 
+#define EFLAGS_AC    0x40000
 #define EFLAGS_CLEAN 0x202 /* interrupts, and the bit that is always set */
 
 void signal_restorer(void);
@@ -142,6 +143,15 @@ static void note(struct thread *thread, const siginfo_t *info, const struct sign
 	thread->pending = 1;
 }
 
+/* The kernel leaves AC as the program has it; the runtime is not aligned for it. */
+static void allow_unaligned(void)
+{
+	uint64_t flags = __builtin_ia32_readeflags_u64();
+
+	if (flags & EFLAGS_AC)
+		__builtin_ia32_writeeflags_u64(flags & ~(uint64_t)EFLAGS_AC);
+}
+
 static void on_signal(int number, siginfo_t *info, void *frame)
 {
 	struct thread *thread = thread_self();
@@ -150,6 +160,7 @@ static void on_signal(int number, siginfo_t *info, void *frame)
 	bool fault = is_fault(info);
 	uint64_t rip = context->registers.ip;
 
+	allow_unaligned();
 	if (fault && copy_fault(&rip)) {
 		context->registers.ip = rip;
 		return;

@@ -109,6 +109,7 @@ cp -r "$DATA/project" p; cd p; make -s -j2 program >/dev/null 2>&1; ./program; m
 printf 'all: a b c\na b c:\n\t@$(MAKE) -s -f Makefile N=$(N)x leaf-$@\nleaf-%%:\n\t@echo $* $(N) $(shell echo $(N) | wc -c)\n' >Makefile; make -s -j2 -O | sort
 
 #: ld-so short
+# ldd tries the 32-bit loader, too, which has tally say that it runs natively.
 /lib64/ld-linux-x86-64.so.2 /bin/echo by the loader; LD_TRACE_LOADED_OBJECTS=1 /bin/true | grep -c libc.so; LD_BIND_NOW=1 /bin/echo now; ldd /bin/ls 2>/dev/null | wc -l
 
 #: process-list
