@@ -90,7 +90,7 @@ static void map_program(struct image *program)
 	int64_t result;
 
 	if (!window_boot(TRANSLATE_CODE_SIZE, movable ? size : 0, program->align, &code, &at))
-		check(-ENOMEM, "no room for the code cache");
+		check(-ENOMEM, "no room for the code cache (ulimit -v)");
 	result = sys(__NR_mprotect, code, TRANSLATE_CODE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC);
 	check(result, "memory for translated code is refused");
 	memory_own(code, code + TRANSLATE_CODE_SIZE);
@@ -112,7 +112,7 @@ static void map_program(struct image *program)
 	};
 
 	if (!memory.tables || !memory.meta)
-		check(-ENOMEM, "no room for the translator");
+		check(-ENOMEM, "no room for the translator (ulimit -v)");
 	translate_init(&memory);
 }
 

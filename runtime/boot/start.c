@@ -39,7 +39,9 @@ _Noreturn void start(const struct stack *stack, const char *path)
 
 	if (error == -ENOEXEC)
 		error = execute_by_shell(stack, path);
-	say("cannot run '%s': %s", path, error_text(error));
+	/* The file itself was found by who started us. */
+	say("cannot execute '%s': %s", path,
+	    error == -ENOENT ? "its interpreter does not exist" : error_text(error));
 	for (;;)
 		sys(__NR_exit_group, error == -ENOENT ? 127 : 126);
 }

@@ -28,9 +28,9 @@ struct exec {
 	const char *native; /* why it is not to be translated; "" needs no mention; or NULL */
 	char filename[PATH_MAX + 32]; /* for AT_EXECFN */
 	/* What takes the place of argv[0], when there are scripts. */
-	const char *words[2 * SCRIPTS_MAX + 1];
+	const char *words[2 * (SCRIPTS_MAX + 1) + 1];
 	unsigned int nr_words;
-	char lines[SCRIPTS_MAX][SCRIPT_LINE + 1];
+	char lines[SCRIPTS_MAX + 1][SCRIPT_LINE + 1];
 };
 
 /*

@@ -11,6 +11,7 @@
 #include <linux/stat.h>
 
 #include "runtime/boot/image.h"
+#include "runtime/linux/descriptors.h"
 #include "runtime/linux/exec.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
@@ -100,6 +101,15 @@ static const char *privileges(int fd)
 			     sizeof(capabilities)) > 0)
 		why = "a program with file capabilities";
 	return why && no_new_privileges(fd) ? NULL : why;
+}
+
+/* tally-rt itself: a run within the run. One translator does not translate another. */
+static bool is_runtime(int fd)
+{
+	struct stat file, ours;
+
+	return !sys(__NR_fstat, fd, &file) && !sys(__NR_fstat, descriptors.runtime, &ours) &&
+	       file.st_ino == ours.st_ino && file.st_dev == ours.st_dev;
 }
 
 /* Scripts */
@@ -216,7 +226,7 @@ static int64_t check_program(struct exec *exec)
 
 	switch (image_read(&image, exec->program)) {
 	case IMAGE_GOOD:
-		exec->native = privileges(exec->program);
+		exec->native = is_runtime(exec->program) ? "" : privileges(exec->program);
 		return exec->native ? 0 : check_interpreter(exec, &image);
 	case IMAGE_32_BIT:
 		exec->native = "a 32-bit program";
@@ -254,11 +264,14 @@ static int64_t find(struct exec *exec)
 	uint64_t flags = exec->flags;
 
 	for (unsigned int scripts = 0;; scripts++) {
-		char *line = exec->lines[scripts];
+		char *line;
 
 		error = open_one(exec, dirfd, path, flags);
 		if (error || exec->native)
 			return error;
+		if (scripts > SCRIPTS_MAX)
+			return -ELOOP;
+		line = exec->lines[scripts];
 		if (sys(__NR_pread64, exec->program, line, SCRIPT_LINE, 0) < 2 || line[0] != '#' ||
 		    line[1] != '!')
 			return check_program(exec);
@@ -269,8 +282,6 @@ static int64_t find(struct exec *exec)
 		/* A file that ends behind "#!": the kernel opens "", the current folder. */
 		if (!*interpreter)
 			return -EACCES;
-		if (scripts == SCRIPTS_MAX)
-			return -ELOOP;
 		prepend(exec, interpreter, argument);
 		path = interpreter;
 		dirfd = AT_FDCWD;

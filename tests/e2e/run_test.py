@@ -1,0 +1,415 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`tally run` as whoever starts it sees it, and the edges of execve(2), descriptors and /proc.
+
+RUN_TARGET is run_target.c, statically linked and fixed at its address; TALLY_RT is tally-rt.
+"""
+import ctypes
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+from tap import *
+
+TARGET = os.environ['RUN_TARGET']
+RT = os.environ['TALLY_RT']
+
+
+def under(*argv, **more):
+    return tally('run', '--', *argv, **more)
+
+
+def same(*argv, **more):
+    """Runs it natively and under tally run: all must be equal. Returns what tally run did."""
+    native = run(*argv, **more)
+    ours = under(*argv, **more)
+    equal((ours.returncode, ours.stdout, ours.stderr),
+          (native.returncode, native.stdout, native.stderr), 'of ' + ' '.join(argv))
+    return ours
+
+
+def python(code, *args, **more):
+    return same(sys.executable, '-E', '-S', '-c', code, *args, **more)
+
+
+class Folder(tempfile.TemporaryDirectory):
+    """A folder for files to execute; anybody may look into it."""
+
+    def __enter__(self):
+        self.path = super().__enter__()
+        os.chmod(self.path, 0o755)
+        return self
+
+    def file(self, name, content, mode=0o755):
+        path = os.path.join(self.path, name)
+        with open(path, 'wb') as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        os.chmod(path, mode)
+        return path
+
+
+# How it ends
+
+def case_the_exit_status_is_the_commands():
+    for status in (0, 1, 42, 255):
+        equal(under('sh', '-c', 'exit %d' % status).returncode, status)
+
+
+def case_a_signal_that_ends_the_command_ends_the_tool():
+    for name in ('TERM', 'KILL', 'USR1', 'SEGV', 'ABRT'):
+        done = under('sh', '-c', 'ulimit -c 0; kill -%s $$' % name)
+        equal(done.returncode, -getattr(signal, 'SIG' + name), 'end by ' + name)
+        equal(done.stderr, '')
+
+
+def case_a_command_that_is_not_there():
+    done = under('no-such-command-anywhere')
+    equal(done.returncode, 127)
+    contains(done.stderr, "tally: cannot execute 'no-such-command-anywhere': No such file")
+    contains(done.stderr, 'PATH')
+    equal(under('/no/such/file').returncode, 127)
+
+
+def case_a_command_that_cannot_be_executed():
+    with Folder() as folder:
+        plain = folder.file('plain', 'echo no', 0o644)
+        done = under(plain)
+        equal(done.returncode, 126)
+        contains(done.stderr, 'chmod +x')
+        equal(under(folder.path).returncode, 126)
+        done = under(folder.file('lost', '#!/no/such/interpreter\n'))
+        equal(done.returncode, 127)
+        contains(done.stderr, 'its interpreter does not exist')
+
+
+def case_no_command_at_all():
+    done = tally('run')
+    equal(done.returncode, 129)
+    contains(done.stderr, 'no command to run')
+
+
+def case_a_file_without_a_format_is_a_shell_script():
+    with Folder() as folder:
+        done = under(folder.file('plain', 'echo "$0" "$1"; exit 3'), 'word')
+        equal(done.returncode, 3)
+        equal(done.stdout, folder.path + '/plain word\n')
+
+
+def case_options_of_the_command_are_its_own():
+    equal(tally('run', 'echo', '-n', '--help').stdout, '--help')
+
+
+# Signals and job control
+
+def start(*argv):
+    return subprocess.Popen([TALLY, 'run', '--', *argv], stdout=subprocess.PIPE, text=True,
+                            start_new_session=True)
+
+
+def case_what_is_sent_to_the_tool_reaches_the_command():
+    process = start('sh', '-c', 'trap "echo got it; exit 5" TERM; echo ready; '
+                                'while :; do sleep 0.05; done')
+    equal(process.stdout.readline(), 'ready\n')
+    process.send_signal(signal.SIGTERM)
+    equal(process.communicate(timeout=60)[0], 'got it\n')
+    equal(process.returncode, 5)
+
+
+def case_the_tool_stops_and_continues_with_the_command():
+    process = start('sh', '-c', 'kill -STOP $$; echo again')
+    pid, status = os.waitpid(process.pid, os.WUNTRACED)
+    check(os.WIFSTOPPED(status), 'the tool did not stop')
+    process.send_signal(signal.SIGCONT)
+    equal(process.communicate(timeout=60)[0], 'again\n')
+    equal(process.returncode, 0)
+
+
+def case_ignored_and_blocked_signals_are_inherited():
+    code = ('import signal; print(signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGPIPE),'
+            'signal.getsignal(signal.SIGUSR1), signal.pthread_sigmask(signal.SIG_BLOCK, []))')
+
+    def prepare():
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH, signal.SIGSEGV])
+
+    contains(python(code, preexec_fn=prepare).stdout, 'SIGWINCH')
+
+
+# Who the program is
+
+IDENTITY = r'''
+import os
+print(open('/proc/self/comm').read(), open('/proc/self/cmdline').read().split('\0')[:2])
+for who in 'self', 'thread-self', str(os.getpid()), 'self/task/%d' % os.getpid():
+    link = '/proc/%s/exe' % who
+    print(os.readlink(link), os.stat(link).st_ino, os.access(link, os.X_OK),
+          os.fstat(os.open(link, os.O_RDONLY)).st_ino)
+os.chdir('/proc/self')
+print(os.readlink('exe'), os.readlink('exe', dir_fd=os.open('.', os.O_RDONLY)))
+print(b'TALLY' in open('/proc/self/environ', 'rb').read(), sorted(os.environ))
+print(sorted(os.listdir('/proc/self/fd')), sorted(os.listdir('/proc/%d/fdinfo' % os.getpid())))
+auxv = open('/proc/self/auxv', 'rb').read()
+words = [int.from_bytes(auxv[i:i+8], 'little') for i in range(0, len(auxv), 8)]
+print([t for t in words[::2]], words[-2:])
+pid = os.fork()
+if pid == 0:
+    print(os.readlink('/proc/%d/exe' % os.getppid()), flush=True)
+    os.execve('/proc/self/exe', ['again', '-E', '-S', '-c', 'import sys; print(sys.executable)'], {})
+print(os.waitpid(pid, 0)[1])
+'''
+
+
+def case_proc_shows_the_program():
+    python(IDENTITY)
+
+
+def case_the_name_is_that_of_what_was_executed():
+    with Folder() as folder:
+        script = folder.file('a-script-with-a-long-name', '#!/bin/sh\ncat /proc/$$/comm\necho $0\n')
+        same(script)
+        same('sh', '-c', 'exec -a other cat /proc/self/comm', 'x')
+
+
+def case_auxv_is_the_programs():
+    same(TARGET, 'auxv')
+
+
+# Descriptors
+
+DESCRIPTORS = r'''
+import errno, fcntl, os
+def attempt(what, *args):
+    try:
+        return what(*args)
+    except OSError as e:
+        return errno.errorcode[e.errno]
+for fd in 1000, 1001, 1002:
+    print(attempt(os.close, fd), attempt(os.dup, fd), attempt(os.dup2, fd, 20),
+          attempt(fcntl.fcntl, fd, fcntl.F_SETFD, 1))
+os.closerange(3, 100000)
+import subprocess
+print(subprocess.run(['readlink', '/proc/self/exe'], close_fds=True, stdout=-1).stdout)
+'''
+
+
+def case_descriptors_of_the_runtime_are_not_there():
+    python(DESCRIPTORS)
+
+
+def case_close_range_leaves_what_exec_needs():
+    same(TARGET, 'close-range', TARGET, 'hello')
+
+
+def case_a_low_limit_on_descriptors():
+    for limit in (9, 20, 64):
+        same('sh', '-c', 'ulimit -n %d; readlink /proc/self/exe; ls /proc/self/fd | wc -l; '
+                         'sh -c "echo again"' % limit)
+
+
+def case_the_limit_is_lowered_on_the_way():
+    same('sh', '-c', 'sh -c "ulimit -n 12; sh -c \'echo deep; readlink /proc/self/exe\'"')
+
+
+# Executing
+
+ERRORS = r'''
+import errno, os, sys
+os.chdir(sys.argv[1])
+def attempt(path, argv=('x', 'y'), env={'A': 'B'}):
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid:
+        print(ascii(path)[:60], os.waitpid(pid, 0)[1])
+        return
+    try:
+        os.execve(path, list(argv), env)
+    except OSError as e:
+        print(errno.errorcode[e.errno], end=' ', flush=True)
+        os._exit(9)
+for path in sorted(os.listdir('.')):
+    attempt('./' + path)
+for path in ('', 'nowhere', '/', '/etc', '/etc/passwd/x', 'x' * 300, 'y/' * 2500, 'script/'):
+    attempt(path)
+attempt('./script', ('a', 'a' * 200000))
+attempt('./script', ['a'] * 10, {'A' * 100: 'b' * 140000})
+for name in ('program', 'script', 'unreadable'):
+    attempt(os.open(name, os.O_PATH))
+    attempt(os.open(name, os.O_PATH | os.O_CLOEXEC))
+busy = open('busy', 'r+b')
+attempt('./busy')
+'''
+
+
+def elf(machine=62, cls=2, entries=None, interpreter=None, phentsize=56, kind=2):
+    """An executable that ends with status 7 at once."""
+    code = b'\xb8\x3c\x00\x00\x00\xbf\x07\x00\x00\x00\x0f\x05'
+    base = 0x400000
+    headers = [(1, 5, 0, base, 0x1000)] if entries is None else entries
+    if interpreter:
+        headers = [(3, 4, 0x300, base + 0x300, len(interpreter))] + headers
+    image = struct.pack('<4sBBBB8xHHIQQQIHHHHHH', b'\x7fELF', cls, 1, 1, 0, kind, machine, 1,
+                        base + 0x200, 64, 0, 0, 64, phentsize, len(headers), 0, 0, 0)
+    for kind, flags, offset, address, size in headers:
+        image += struct.pack('<IIQQQQQQ', kind, flags, offset, address, address, size, size, 0x1000)
+    image = image.ljust(0x200, b'\0') + code
+    return (image.ljust(0x300, b'\0') + (interpreter or b'')).ljust(0x1000, b'\0')
+
+
+def case_exec_fails_as_the_kernel_has_it():
+    with Folder() as folder:
+        good = elf()
+        for name, content in {
+            'program': good, 'busy': good, 'script': '#!/bin/sh\necho script $0 $*\n',
+            'text': 'echo hi\n', 'nothing': '', 'hash': '#!', 'hash-line': '#!\n',
+            'blank': '#!   \t \n', 'hash-blank': '#! ', 'lost': '#!/no/such\n',
+            'long': '#!' + 'x' * 400 + '\n', 'long-argument': '#!/bin/echo ' + 'x' * 400 + '\n',
+            'blanks-first': '#!' + ' ' * 300 + '/bin/sh\n', 'two-words': '#! /bin/echo  a  b  \n',
+            'tabs': '#!\t/bin/echo\ta\t\n', 'no-line-end': '#!/bin/echo -n  x ',
+            'zero': b'#!/bin/echo\0more words\n', 'folder-interpreter': '#!/etc\n',
+            'loop': '#!./loop\n', 'self': '#!./self x\n', 'one': '#!./script 1\n',
+            'two': '#!./one 2\n', 'three': '#!./two 3\n', 'four': '#!./three 4\n',
+            'five': '#!./four 5\n', 'six': '#!./five 6\n', 'seven': '#!./six 7\n',
+            'short-elf': good[:60], 'no-headers': elf(entries=[]), 'arm': elf(machine=183),
+            'entry-size': elf(phentsize=55), 'relocatable': elf(kind=1), 'core': elf(kind=4),
+            'no-interpreter': elf(interpreter=b'/no/such/ld.so\0'),
+            'text-interpreter': elf(interpreter=b'/etc/passwd\0'),
+            'folder-as-interpreter': elf(interpreter=b'/etc\0'),
+            'script-as-interpreter': elf(interpreter=folder.path.encode() + b'/script\0'),
+            'interpreter-without-end': elf(interpreter=b'/lib64/ld'),
+            'cut-headers': good[:64 + 20],
+        }.items():
+            folder.file(name, content)
+        folder.file('not-executable', good, 0o644)
+        folder.file('unreadable', good, 0o711)
+        os.mkdir(folder.path + '/folder')
+        os.symlink('link', folder.path + '/link')
+        os.symlink('program', folder.path + '/to-program')
+        os.mkfifo(folder.path + '/pipe', 0o755)
+        done = python(ERRORS, folder.path, stdin=subprocess.DEVNULL)
+        for word in ('ENOENT', 'EACCES', 'ENOEXEC', 'ELOOP', 'ENOTDIR', 'ENAMETOOLONG', 'E2BIG',
+                     'ETXTBSY'):
+            contains(done.stdout, word)
+
+
+def case_deleted_and_unnamed_programs():
+    python(r'''
+import os, shutil
+fd = os.memfd_create('unnamed')
+os.write(fd, open('/bin/readlink', 'rb').read())
+for argv in (['readlink', '/proc/self/exe'], ['readlink', '-e', '/proc/self/fd/0']):
+    if os.fork() == 0:
+        os.execve(fd, argv, {})
+    os.wait()
+''')
+    with Folder() as folder:
+        path = shutil.copy('/bin/sh', folder.path + '/copy')
+        same('sh', '-c', 'cp "$0" "$0.1"; exec "$0.1" -c \'rm "$0"; readlink /proc/$$/exe; '
+                         'exec /proc/self/exe -c "echo again"\' "$0.1"', path)
+
+
+def case_what_cannot_be_translated_runs_natively():
+    code = b'\xb8\x01\x00\x00\x00\xbb\x2a\x00\x00\x00\xcd\x80'  # exit(42)
+    base = 0x8048000
+    image = struct.pack('<4sBBBB8xHHIIIIIHHHHHH', b'\x7fELF', 1, 1, 1, 0, 2, 3, 1, base + 84, 52, 0,
+                        0, 52, 32, 1, 0, 0, 0)
+    image += struct.pack('<IIIIIIII', 1, 0, base, base, 84 + len(code), 84 + len(code), 5, 0x1000)
+    with Folder() as folder:
+        path = folder.file('small', image + code)
+        try:
+            if run(path).returncode != 42:
+                skip('this kernel runs no 32-bit programs')
+        except OSError:
+            skip('this kernel runs no 32-bit programs')
+        done = under('sh', '-c', '"$0"; echo $?; echo and on', path)
+        equal(done.stdout, '42\nand on\n')
+        equal(done.stderr, 'tally: %s is a 32-bit program: it runs natively\n' % path)
+
+
+def case_privileged_programs_keep_their_privileges():
+    need_root()
+    with Folder() as folder:
+        path = shutil.copy('/usr/bin/id', folder.path + '/id')
+        os.chmod(path, 0o4755)
+        if os.statvfs(path).f_flag & os.ST_NOSUID:
+            skip('no set-user-ID programs in ' + folder.path)
+        # Its owner has nothing to gain from it: it is a program as any other.
+        equal(under(path, '-u').stderr, '')
+        as_nobody = lambda: os.setuid(65534)
+        done = under(path, '-u', preexec_fn=as_nobody)
+        equal((done.stdout, done.returncode), ('0\n', 0))
+        equal(done.stderr, 'tally: %s is a set-user-ID program: it runs natively\n' % path)
+
+        def without_new_privileges():
+            os.setuid(65534)
+            ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+
+        done = under(path, '-u', preexec_fn=without_new_privileges)
+        equal((done.stdout, done.stderr), ('65534\n', ''))
+
+
+def case_a_run_within_the_run():
+    done = under(TALLY, 'run', '--', 'sh', '-c', 'echo inside; readlink /proc/self/exe')
+    equal((done.returncode, done.stderr), (0, ''))
+    contains(done.stdout, 'inside\n')
+
+
+def case_in_a_root_without_proc():
+    need_root()
+    with Folder() as folder:
+        shutil.copy(TARGET, folder.path + '/target')
+        done = under('chroot', folder.path, '/target', 'again', '3')
+        equal((done.returncode, done.stdout, done.stderr), (0, '3\n2\n1\n0\n', ''))
+
+
+# Memory
+
+def case_the_heap_grows_and_shrinks():
+    same(TARGET, 'brk')
+
+
+def case_memory_of_the_runtime_stays():
+    same(TARGET, 'replace')
+
+
+def case_too_little_address_space_is_said():
+    done = under('sh', '-c', 'true', preexec_fn=lambda: __import__('resource').setrlimit(
+        __import__('resource').RLIMIT_AS, (150 << 20, 150 << 20)))
+    if done.returncode == 0:
+        skip('150 MiB are enough here')
+    equal(done.returncode, 127)
+    contains(done.stderr, 'ulimit -v')
+
+
+# tally-rt
+
+def case_the_runtime_needs_nothing_and_touches_no_vector_register():
+    if not shutil.which('readelf') or not shutil.which('objdump'):
+        skip('no binutils here')
+    equal(run('nm', '--undefined-only', RT).stdout, '', 'undefined symbols')
+    dynamic = run('readelf', '-dW', RT).stdout
+    check('NEEDED' not in dynamic, 'it needs libraries:\n' + dynamic)
+    relocations = run('readelf', '-rW', RT).stdout
+    kinds = {line.split()[2] for line in relocations.splitlines() if 'R_X86_64' in line}
+    equal(kinds, {'R_X86_64_RELATIVE'}, 'relocations')
+    segments = run('readelf', '-lW', RT).stdout
+    for segment in ('INTERP', 'TLS', 'RWE'):
+        check(segment not in segments, 'it has %s:\n%s' % (segment, segments))
+    code = run('objdump', '-d', '--no-show-raw-insn', RT).stdout
+    check('syscall' in code, 'objdump shows no code')
+    wrong = [line for line in code.splitlines() if '%xmm' in line or '%ymm' in line or '%fs:' in line]
+    equal(wrong, [], 'vector registers and thread-local storage')
+
+
+def case_the_runtime_says_how_it_is_started():
+    done = run(RT)
+    equal(done.returncode, 127)
+    contains(done.stderr, 'tally run')
+
+
+if __name__ == '__main__':
+    main()
