@@ -140,8 +140,10 @@ const char *error_text(int64_t error)
 	};
 	static char number[32];
 
+	if (error < 0)
+		error = -error;
 	for (unsigned int i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (texts[i].error == (error < 0 ? -error : error))
+		if (texts[i].error == error)
 			return texts[i].text;
 	format(number, sizeof(number), "error %d", error);
 	return number;

@@ -145,6 +145,9 @@ def main():
                 if c != 'help' and option not in text:
                     undocumented.append('%s %s' % (c, option))
         case('each option is in its man page', ', '.join(undocumented))
+        code, out = sh(tool, 'run', '--', 'echo', 'translated', env=env)
+        case('the tool finds its runtime where both were moved to',
+             None if (code, out) == (0, 'translated\n') else out)
     finally:
         shutil.rmtree(root)
     print('1..%d' % count)
