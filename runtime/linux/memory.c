@@ -19,6 +19,8 @@
 
 /* Whether any range may be watched; a look without the lock saves the lock in most programs. */
 static bool any_watched;
+/* Whether any shared mapping of a file may ever have been code. */
+static bool any_shared_code;
 
 void memory_add(uint64_t start, uint64_t end, unsigned int prot)
 {
@@ -160,40 +162,56 @@ void memory_watch(uint64_t start, uint64_t end)
 	}
 }
 
-/* The first executable alias behind @after of the page at @page. */
-static uint64_t code_alias(uint64_t page, uint64_t after)
+/* Forgets what was translated from the page at @page, wherever the program has it mapped. */
+static void invalidate_page(const struct range *range, uint64_t page)
 {
-	uint64_t found = 0, at, to;
+	uint64_t at, to;
 
-	translate_lock();
-	const struct range *range = map_at(page);
-
-	for (const struct range *r = map_from(after); range && r && !found; r = map_next(r))
+	translate_invalidate(page, page + PAGE);
+	if (range->kind != RANGE_SHARED)
+		return;
+	for (const struct range *r = map_from(0); r; r = map_next(r))
 		if (r->prot & PROT_EXEC && alias_of(range, page, page + PAGE, r, &at, &to))
-			found = at;
-	translate_unlock();
-	return found;
+			translate_invalidate(at, to);
 }
 
+/* First nothing is executed any more that was translated from the page, then it can change. */
 bool memory_written(uint64_t address)
 {
 	uint64_t page = PAGE_DOWN(address);
 	const struct range *range;
-	bool shared = false, watched;
+	bool watched;
 
 	translate_lock();
 	range = map_at(page);
 	watched = range && range->watched;
 	if (watched) {
-		shared = range->kind == RANGE_SHARED;
-		if (shared)
+		invalidate_page(range, page);
+		if (range->kind == RANGE_SHARED)
 			set_aliases(range, page, page + PAGE, false);
 		set_watched(page, page + PAGE, false);
 	}
 	translate_unlock();
-	for (uint64_t at = shared ? code_alias(page, 0) : 0; at; at = code_alias(page, at + PAGE))
-		translate_invalidate(at, at + PAGE);
 	return watched;
+}
+
+/*
+ * The program may write to more from @start to @end than before. Code that lies there under another
+ * address, too, is to be translated anew, so that it is watched here.
+ */
+static void distrust_aliases(uint64_t start, uint64_t end)
+{
+	uint64_t at, to;
+
+	if (!any_shared_code)
+		return;
+	for (const struct range *w = map_from(start); w && w->start < end; w = map_next(w)) {
+		if (w->kind != RANGE_SHARED || !may_write(w))
+			continue;
+		for (const struct range *r = map_from(0); r; r = map_next(r))
+			if (r->prot & PROT_EXEC && alias_of(w, w->start, w->end, r, &at, &to))
+				translate_invalidate(at, to);
+	}
 }
 
 /* The first watched range from @at to @end, with the lock not held. */
@@ -218,8 +236,7 @@ static bool unwatch(uint64_t start, uint64_t end)
 
 	for (uint64_t to; next_watched(&start, end, &to); any = true)
 		for (; start < to; start += PAGE)
-			if (memory_written(start))
-				translate_invalidate(start, start + PAGE);
+			memory_written(start);
 	return any;
 }
 
@@ -236,6 +253,13 @@ void memory_unwatch(uint64_t start, size_t size)
 
 /* What the translator asks */
 
+/* Whether the program can write to it, here or where the same file is mapped again. */
+static bool may_change(const struct range *range)
+{
+	any_shared_code |= range->kind == RANGE_SHARED;
+	return may_write(range) || range->kind == RANGE_SHARED;
+}
+
 int memory_code(uint64_t pc, struct code_range *code)
 {
 	const struct range *range = map_at(pc), *next;
@@ -244,10 +268,10 @@ int memory_code(uint64_t pc, struct code_range *code)
 	if (pc >= ADDRESS_MAX)
 		return SI_KERNEL;
 	if (range && range->prot & PROT_EXEC) {
-		*code = (struct code_range){range->start, range->end, may_write(range)};
+		*code = (struct code_range){range->start, range->end, may_change(range)};
 		for (next = map_next(range);
 		     next && next->start == code->end && next->prot & PROT_EXEC &&
-		     may_write(next) == code->writable;
+		     may_change(next) == code->writable;
 		     next = map_next(next))
 			code->end = next->end;
 		return 0;
@@ -327,9 +351,10 @@ static int64_t map_code(struct syscall *call)
 		identify(&range, call->args[4], call->args[5]);
 	if (shared_file(flags) || prot & PROT_EXEC)
 		map_add(&range);
-	translate_unlock();
 	if (code)
 		translate_invalidate(range.start, range.end);
+	distrust_aliases(range.start, range.end);
+	translate_unlock();
 	return result;
 }
 
@@ -370,9 +395,9 @@ int64_t sys_munmap(struct thread *thread, struct syscall *call)
 	result = map_has_room() ? sys(__NR_munmap, start, call->args[1]) : -ENOMEM;
 	if (!result)
 		code = map_remove(start, end);
-	translate_unlock();
 	if (code)
 		translate_invalidate(start, end);
+	translate_unlock();
 	return result;
 }
 
@@ -399,9 +424,10 @@ int64_t sys_mprotect(struct thread *thread, struct syscall *call)
 				: -ENOMEM;
 	if (!result)
 		code = map_protect(start, end, prot & (PROT_READ | PROT_WRITE | PROT_EXEC));
-	translate_unlock();
 	if (code)
 		translate_invalidate(start, end);
+	distrust_aliases(start, end);
+	translate_unlock();
 	return result;
 }
 
@@ -444,15 +470,14 @@ int64_t sys_mremap(struct thread *thread, struct syscall *call)
 	translate_lock();
 	result = map_has_room() ? sys(__NR_mremap, start, call->args[1], new_size, flags, to)
 				: -ENOMEM;
-	if (!sys_failed(result))
+	if (!sys_failed(result)) {
 		move(start, end, (uint64_t)result, PAGE_UP((uint64_t)result + new_size),
 		     flags & MREMAP_DONTUNMAP);
+		translate_invalidate(start, end);
+		if (to_end > to)
+			translate_invalidate(to, to_end);
+	}
 	translate_unlock();
-	if (sys_failed(result))
-		return result;
-	translate_invalidate(start, end);
-	if (to_end > to)
-		translate_invalidate(to, to_end);
 	return result;
 }
 
@@ -466,10 +491,14 @@ int64_t sys_madvise(struct thread *thread, struct syscall *call)
 		some = known(start, end, &own);
 	if (own)
 		return -EINVAL;
-	result = syscall_pass(thread, call);
+	if (!some)
+		return syscall_pass(thread, call);
 	/* Advice may empty pages of their contents. */
-	if (some && !result)
+	translate_lock();
+	result = sys(__NR_madvise, start, call->args[1], call->args[2]);
+	if (!result)
 		translate_invalidate(start, end);
+	translate_unlock();
 	return result;
 }
 
@@ -478,7 +507,7 @@ int64_t sys_shmdt(struct thread *thread, struct syscall *call)
 {
 	int64_t result = syscall_pass(thread, call);
 	const struct range *range;
-	uint64_t start = call->args[0], end = 0;
+	uint64_t start = call->args[0], end;
 
 	if (result)
 		return result;
@@ -487,9 +516,8 @@ int64_t sys_shmdt(struct thread *thread, struct syscall *call)
 	if (range && range->kind == RANGE_PRIVATE && range->start == start) {
 		end = range->end;
 		map_remove(start, end);
+		translate_invalidate(start, end);
 	}
 	translate_unlock();
-	if (end)
-		translate_invalidate(start, end);
 	return 0;
 }

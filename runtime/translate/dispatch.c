@@ -261,11 +261,8 @@ void translate_left(struct thread *thread)
 
 void translate_invalidate(uint64_t start, uint64_t end)
 {
-	if (start >= end)
-		return;
-	lock_take(&lock);
-	cache_forget_pages(start >> PAGE_SHIFT, (end - 1) >> PAGE_SHIFT);
-	lock_give(&lock);
+	if (start < end)
+		cache_forget_pages(start >> PAGE_SHIFT, (end - 1) >> PAGE_SHIFT);
 }
 
 void translate_written(struct thread *thread, uint64_t address)

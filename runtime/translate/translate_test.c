@@ -638,7 +638,9 @@ static void new_program(uint64_t program)
 	for (unsigned int i = 0; i < DATA_SIZE; i++)
 		world->data.scratch[i] = any(256);
 	memcpy(&world->before, &world->data, sizeof(world->data));
+	translate_lock();
 	translate_invalidate((uint64_t)world->code, (uint64_t)world->code + CODE_SIZE);
+	translate_unlock();
 }
 
 /* What the two runs left behind, but for what lies below the stack pointer. */
