@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: MIT
+/* Code that changes: written by the program itself, by others, by the kernel, or mapped anew. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "case.h"
+
+#define PAGE 4096
+#define RWX  (PROT_READ | PROT_WRITE | PROT_EXEC)
+
+typedef int function(void);
+
+static char *map(size_t size, int protection)
+{
+	char *memory = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	need(memory != MAP_FAILED);
+	return memory;
+}
+
+/* mov $value, %eax; ret */
+static void put(char *at, int value)
+{
+	at[0] = (char)0xb8;
+	memcpy(at + 1, &value, 4);
+	at[5] = (char)0xc3;
+}
+
+static int call(char *at)
+{
+	return ((function *)at)();
+}
+
+static void case_written_again(void)
+{
+	char *code = map(PAGE, RWX);
+	long sum = 0;
+
+	for (int i = 0; i < 3; i++) {
+		put(code, i);
+		say("%d\n", call(code));
+	}
+	for (int i = 0; i < 20000; i++) {
+		put(code + i % 16 * 64, i);
+		sum += call(code + i % 16 * 64);
+	}
+	say("sum %ld\n", sum);
+	/* One byte of it, called many times before and after. */
+	for (int i = 0; i < 100; i++) {
+		code[1] = (char)i;
+		for (int j = 0; j < 100; j++)
+			sum += call(code);
+	}
+	say("sum %ld\n", sum);
+}
+
+/* An instruction writes over the one behind it, over itself, and over one before it. */
+static void case_its_own_block(void)
+{
+	static const unsigned char next[] = {
+		0xc6, 0x05, 0x01, 0x00, 0x00, 0x00, 0x2a, /* movb $42, 1(%rip) */
+		0xb8, 0x01, 0x00, 0x00, 0x00,		  /* mov $1, %eax: its operand is hit */
+		0xc3,
+	};
+	static const unsigned char loop[] = {
+		0x31, 0xc0,			    /* xor %eax, %eax */
+		0xb9, 0x0a, 0x00, 0x00, 0x00,	    /* mov $10, %ecx */
+		0x83, 0xc0, 0x01,		    /* 7: add $1, %eax */
+		0xfe, 0x05, 0xf9, 0xff, 0xff, 0xff, /* incb -7(%rip): that operand */
+		0xff, 0xc9,			    /* dec %ecx */
+		0x75, 0xf3,			    /* jnz 7 */
+		0xc3,
+	};
+	static const unsigned char itself[] = {
+		0xb8, 0x05, 0x00, 0x00, 0x00,		  /* mov $5, %eax */
+		0xc6, 0x05, 0xf9, 0xff, 0xff, 0xff, 0x90, /* movb $0x90, -7(%rip): itself */
+		0x83, 0xc0, 0x02,			  /* add $2, %eax */
+		0xc3,
+	};
+	char *code = map(2 * PAGE, RWX);
+
+	memcpy(code, next, sizeof(next));
+	say("next %d %d\n", call(code), call(code));
+	memcpy(code + 64, loop, sizeof(loop));
+	say("loop %d\n", call(code + 64));
+	say("again %d\n", call(code + 64));
+	memcpy(code + 128, itself, sizeof(itself));
+	say("itself %d\n", call(code + 128));
+	/* Across the border of two pages. */
+	memcpy(code + PAGE - 9, next, sizeof(next));
+	say("border %d\n", call(code + PAGE - 9));
+	put(code + PAGE - 3, 77);
+	say("border %d\n", call(code + PAGE - 3));
+	put(code + PAGE - 3, 78);
+	say("border %d\n", call(code + PAGE - 3));
+	code[PAGE] = 9;
+	say("border %d\n", call(code + PAGE - 3));
+}
+
+/* Data that is written all the time on the page of the code that writes it. */
+static void case_data_beside_code(void)
+{
+	static const unsigned char counter[] = {
+		0x48, 0xff, 0x05, 0xf9, 0x00, 0x00, 0x00, /* incq 0xf9(%rip): at 0x100 */
+		0x48, 0x8b, 0x05, 0xf2, 0x00, 0x00, 0x00, /* mov 0xf2(%rip), %rax: the same */
+		0xc3,
+	};
+	char *code = map(PAGE, RWX);
+	long sum = 0;
+
+	memcpy(code, counter, sizeof(counter));
+	for (int i = 0; i < 30000; i++)
+		sum += call(code);
+	say("sum %ld\n", sum);
+	for (int i = 0; i < 30000; i++) {
+		*(volatile int *)(code + 0x800) = i;
+		sum += call(code);
+	}
+	say("sum %ld\n", sum);
+}
+
+static void case_protections(void)
+{
+	char *code = map(PAGE, PROT_READ | PROT_WRITE);
+	long sum = 0;
+
+	for (int i = 0; i < 200; i++) {
+		need(mprotect(code, PAGE, PROT_READ | PROT_WRITE) == 0);
+		put(code, i);
+		need(mprotect(code, PAGE, PROT_READ | PROT_EXEC) == 0);
+		sum += call(code) + call(code);
+	}
+	say("sum %ld\n", sum);
+	need(mprotect(code, PAGE, PROT_EXEC) == 0);
+	say("execute only %d\n", call(code));
+	need(mprotect(code, PAGE, RWX) == 0);
+	put(code, 5);
+	say("all %d\n", call(code));
+}
+
+static sigjmp_buf jump;
+static char *base;
+static void fault(int number, siginfo_t *info, void *context)
+{
+	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+	char *rip = (char *)registers[REG_RIP];
+
+	say("signal %d code %d address %ld rip there %d\n", number, info->si_code,
+	    (long)((char *)info->si_addr - base), rip == base);
+	siglongjmp(jump, 1);
+}
+
+/* Code that was executed before and may not be executed any more, or is no more. */
+static void case_taken_away(void)
+{
+	char *code = map(2 * PAGE, RWX);
+
+	base = code;
+	handle(SIGSEGV, fault, 0);
+	put(code, 1);
+	put(code + PAGE, 2);
+	say("%d %d\n", call(code), call(code + PAGE));
+	need(mprotect(code, PAGE, PROT_READ | PROT_WRITE) == 0);
+	if (sigsetjmp(jump, 1) == 0)
+		call(code);
+	need(mprotect(code, PAGE, PROT_NONE) == 0);
+	if (sigsetjmp(jump, 1) == 0)
+		call(code);
+	need(mprotect(code, PAGE, PROT_READ | PROT_EXEC) == 0);
+	say("%d\n", call(code));
+	if (sigsetjmp(jump, 1) == 0)
+		code[1] = 9; /* the program may not, whatever the runtime allows itself */
+	need(munmap(code, PAGE) == 0);
+	if (sigsetjmp(jump, 1) == 0)
+		call(code);
+	say("%d\n", call(code + PAGE));
+	char *other = mmap(code, 2 * PAGE, RWX, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	need(other == code);
+	put(code, 3);
+	put(code + PAGE, 4);
+	say("%d %d\n", call(code), call(code + PAGE));
+	need(madvise(code, 2 * PAGE, MADV_DONTNEED) == 0); /* zeroes: add %al, (%rax) */
+	put(code, 5);
+	say("%d %d\n", call(code), code[PAGE]);
+	/* Moved, and something else in its place. */
+	char *target = map(2 * PAGE, RWX);
+	char *moved = mremap(code, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, target);
+	need(moved == target);
+	say("moved %d\n", call(moved));
+	if (sigsetjmp(jump, 1) == 0)
+		call(code);
+	put(moved, 6);
+	say("moved %d\n", call(moved));
+}
+
+/* One memory, two addresses: written here, executed there. */
+static void case_two_views(void)
+{
+	int memory = memfd_create("code", 0);
+	long sum = 0;
+
+	need(memory >= 0 && ftruncate(memory, 2 * PAGE) == 0);
+	char *write_view = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	char *code = mmap(NULL, 2 * PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, memory, 0);
+	need(write_view != MAP_FAILED && code != MAP_FAILED);
+	for (int i = 0; i < 100; i++) {
+		put(write_view + i, i);
+		sum += call(code + i);
+		put(write_view + 1, i);
+		sum += call(code + 1);
+	}
+	say("sum %ld\n", sum);
+	/* A view that comes later, of one page, after code was executed. */
+	char *late = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, PAGE);
+	need(late != MAP_FAILED);
+	put(late, 1);
+	say("%d\n", call(code + PAGE));
+	put(late, 2);
+	say("%d\n", call(code + PAGE));
+}
+
+/* The kernel writes over code that has run: read, and another process's hand. */
+static void case_by_the_kernel(void)
+{
+	char *code = map(PAGE, RWX);
+	int ends[2];
+	char text[64];
+
+	need(pipe(ends) == 0);
+	for (int i = 0; i < 3; i++) {
+		put(code, i);
+		need(call(code) == i);
+		put(text, 100 + i);
+		need(write(ends[1], text, 6) == 6);
+		say("read %s", result_name(read(ends[0], code, 6)));
+		say(" %d\n", call(code));
+	}
+	put(text, 55);
+	struct iovec local = {text, 6}, remote = {code, 6};
+	say("vm_writev %s", result_name(process_vm_writev(getpid(), &local, 1, &remote, 1, 0)));
+	say(" %d\n", call(code));
+	FILE *file = tmpfile();
+	put(text, 66);
+	need(file && write(fileno(file), text, 6) == 6);
+	say("pread %s", result_name(pread(fileno(file), code, 6, 0)));
+	say(" %d\n", call(code));
+	say("getcwd %d\n", getcwd(code, PAGE) != NULL);
+	char *mapped = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(file), 0);
+	need(mapped != MAP_FAILED);
+	say("mapped %d\n", call(mapped));
+}
+
+static void case_libraries(void)
+{
+	static const char *const names[] = {"PLUGIN1", "PLUGIN2"};
+	long sum = 0;
+
+	for (int i = 0; i < 60; i++) {
+		void *library = dlopen(getenv(names[i % 2]), RTLD_NOW | RTLD_LOCAL);
+		need(library);
+		int (*plugin)(int) = (int (*)(int))dlsym(library, "plugin");
+		need(plugin);
+		sum = sum * 3 % 1000003 + plugin(i);
+		need(dlclose(library) == 0);
+	}
+	say("sum %ld\n", sum);
+}
+
+/* ---- several threads ---- */
+
+static char *page_code;
+static volatile int asked, answered, value, stop;
+
+static void *caller(void *argument)
+{
+	long wrong = 0;
+
+	while (!stop) {
+		if (asked == answered)
+			continue;
+		/* The processor is told to look again, as the manuals want it. */
+		__asm__ volatile("cpuid" : : "a"(0) : "rbx", "rcx", "rdx", "memory");
+		wrong += call(page_code) != value;
+		answered = asked;
+	}
+	*(long *)argument = wrong;
+	return NULL;
+}
+
+static void case_between_threads(void)
+{
+	pthread_t thread;
+	long wrong;
+
+	page_code = map(PAGE, RWX);
+	put(page_code, 0);
+	pthread_create(&thread, NULL, caller, &wrong);
+	for (int i = 1; i <= 2000; i++) {
+		put(page_code, i);
+		value = i;
+		asked = i;
+		while (answered != i)
+			sched_yield();
+	}
+	stop = 1;
+	pthread_join(thread, NULL);
+	say("wrong %ld\n", wrong);
+}
+
+static void *make_and_run(void *argument)
+{
+	long sum = 0;
+
+	for (int i = 0; i < 300; i++) {
+		char *code = map(PAGE, RWX);
+
+		put(code, i);
+		sum += call(code);
+		put(code, 2 * i);
+		sum += call(code);
+		munmap(code, PAGE);
+	}
+	*(long *)argument = sum;
+	return NULL;
+}
+
+static void case_makers(void)
+{
+	pthread_t threads[4];
+	long sums[4];
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, make_and_run, &sums[i]);
+	for (int i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		say("sum %ld\n", sums[i]);
+	}
+}
+
+/* A child of fork writes its copy; the parent's stays. */
+static void case_forked(void)
+{
+	char *code = map(PAGE, RWX);
+
+	put(code, 1);
+	say("%d\n", call(code));
+	pid_t child = fork();
+	if (child == 0) {
+		put(code, 2);
+		_exit(call(code));
+	}
+	say_end("child", child);
+	say("parent %d\n", call(code));
+	put(code, 3);
+	child = fork();
+	if (child == 0)
+		_exit(call(code));
+	say_end("child", child);
+}
+
+/* A nested function whose address is taken: code on the stack. */
+static int apply(int (*what)(int), int x)
+{
+	return what(x);
+}
+
+static int __attribute__((noinline)) trampoline(int base_value)
+{
+	int add(int x)
+	{
+		return x + base_value;
+	}
+
+	return apply(add, 1) + apply(add, 2);
+}
+
+static void case_on_the_stack(void)
+{
+	long sum = 0;
+
+	for (int i = 0; i < 3000; i++)
+		sum += trampoline(i);
+	say("sum %ld\n", sum);
+}
+
+/* A signal handler mends the code that faulted. */
+static void mend(int number, siginfo_t *info, void *context)
+{
+	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	(void)info;
+	say("signal %d at %ld\n", number, (long)((char *)registers[REG_RIP] - base));
+	put(base, 12);
+}
+
+static void case_mended_by_a_handler(void)
+{
+	base = map(PAGE, RWX);
+	handle(SIGILL, mend, 0);
+	base[0] = 0x0f;
+	base[1] = 0x0b;
+	say("%d\n", call(base));
+	say("%d\n", call(base));
+}
+
+const struct test_case cases[] = {
+	{"written_again", case_written_again},
+	{"its_own_block", case_its_own_block},
+	{"data_beside_code", case_data_beside_code},
+	{"protections", case_protections},
+	{"taken_away", case_taken_away},
+	{"two_views", case_two_views},
+	{"by_the_kernel", case_by_the_kernel},
+	{"libraries", case_libraries},
+	{"between_threads", case_between_threads},
+	{"makers", case_makers},
+	{"forked", case_forked},
+	{"on_the_stack", case_on_the_stack},
+	{"mended_by_a_handler", case_mended_by_a_handler},
+	{NULL, NULL},
+};
