@@ -70,7 +70,7 @@ def main(arguments):
         times = int(arguments[1])
         arguments = arguments[2:]
     todo = []
-    for program in arguments:
+    for program in map(os.path.abspath, arguments):
         listed = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True).stdout
         todo += [(program, case) for case in listed.split()]
     failed = 0
