@@ -35,33 +35,35 @@ __attribute__((format(printf, 4, 5))) static int fail(struct tally_error *err, i
 	return code;
 }
 
-/* Out of the command's way, as high as the limit on open files allows. */
+/* Out of the command's way, as high as the limit on open files allows; closes @fd. */
 static int raise_descriptor(int fd)
 {
 	struct rlimit limit;
 	int raised = fcntl(fd, F_DUPFD, HANDOVER_DESCRIPTORS);
 
+	if (fd < 0)
+		return -1;
 	if (raised < 0 && !getrlimit(RLIMIT_NOFILE, &limit))
 		for (int from = (int)limit.rlim_cur - 1; raised < 0 && from > fd; from--)
 			raised = fcntl(fd, F_DUPFD, from);
+	close(fd);
 	return raised;
 }
 
-/* The environment with the handover behind it. */
-static char **hand_over(const char *path, int arena, int runtime)
+/* The environment with @handover behind it: the list is new, the strings are not. */
+static char **environment_with(char *handover)
 {
 	size_t nr = 0;
-	char **envp, *text;
+	char **envp;
 
 	while (environ && environ[nr])
 		nr++;
 	envp = calloc(nr + 2, sizeof(*envp));
-	if (!envp || asprintf(&text, HANDOVER_NAME "%d,%d,%d,-1,%s", HANDOVER_VERSION, arena,
-			      runtime, path) < 0)
+	if (!envp)
 		return NULL;
 	if (nr)
 		memcpy(envp, environ, nr * sizeof(*envp));
-	envp[nr] = text;
+	envp[nr] = handover;
 	return envp;
 }
 
@@ -77,32 +79,60 @@ static int make_arena(void)
 	return fd;
 }
 
-/* Exit status of a child that could not be turned into tally-rt. */
-#define NOT_STARTED 125
+/* Everything that the child needs, so that it does nothing but execute. */
+struct child {
+	const char *runtime;
+	char *const *argv;
+	int arena, self;
+	char *handover, **envp;
+	sigset_t mask;
+	int error; /* of its exec; in memory that it shares with us until then */
+};
 
-static _Noreturn void cannot_start(const char *runtime)
+static int prepare(struct child *child, const char *path)
 {
-	fprintf(stderr, "tally: cannot start '%s': %s\n", runtime, strerror(errno));
-	_exit(NOT_STARTED);
+	child->arena = raise_descriptor(make_arena());
+	child->self = raise_descriptor(open(child->runtime, O_RDONLY | O_CLOEXEC));
+	if (child->self < 0)
+		return -errno;
+	if (asprintf(&child->handover, HANDOVER_NAME "%d,%d,%d,-1,%s", HANDOVER_VERSION,
+		     child->arena, child->self, path) < 0) {
+		child->handover = NULL;
+		return -ENOMEM;
+	}
+	child->envp = environment_with(child->handover);
+	return child->envp ? 0 : -ENOMEM;
 }
 
-static _Noreturn void run_child(const char *runtime, const char *path, char *const argv[],
-				const sigset_t *mask)
+/* The command alone keeps the descriptors. */
+static void forget(struct child *child)
 {
-	int arena = raise_descriptor(make_arena());
-	int self = open(runtime, O_RDONLY | O_CLOEXEC);
-	char **envp;
+	if (child->arena >= 0)
+		close(child->arena);
+	if (child->self >= 0)
+		close(child->self);
+	free(child->envp);
+	free(child->handover);
+}
 
-	if (self >= 0)
-		self = raise_descriptor(self);
-	if (self < 0)
-		cannot_start(runtime);
-	envp = hand_over(path, arena, self);
-	if (!envp)
-		cannot_start(runtime);
-	sigprocmask(SIG_SETMASK, mask, NULL);
-	execve(runtime, argv, envp);
-	cannot_start(runtime);
+/* Returns its pid or a negative errno value. */
+static pid_t start(struct child *child)
+{
+	/* Copying our address space would be much of the time that a short command takes. */
+	pid_t pid = vfork();
+
+	if (!pid) {
+		sigprocmask(SIG_SETMASK, &child->mask, NULL);
+		execve(child->runtime, child->argv, child->envp);
+		child->error = errno;
+		_exit(127);
+	}
+	if (pid < 0)
+		return -errno;
+	if (!child->error)
+		return pid;
+	waitpid(pid, NULL, 0);
+	return -child->error;
 }
 
 /*
@@ -146,32 +176,44 @@ static void signals_of_others(sigset_t *signals)
 		sigdelset(signals, ours[i]);
 }
 
-int monitor_run(const char *runtime, char *const argv[], int *status, struct tally_error *err)
+static int find(const char *name, char path[PATH_MAX], struct tally_error *err)
 {
-	char path[PATH_MAX];
-	sigset_t signals, before;
-	int code = monitor_find_command(argv[0], path);
-	pid_t child;
+	int code = monitor_find_command(name, path);
 
-	if (code == -ENOENT && !strchr(argv[0], '/'))
+	if (code == -ENOENT && !strchr(name, '/'))
 		return fail(err, code,
 			    "no folder of PATH has it: check the spelling, or give its path",
-			    "cannot execute '%s': %s", argv[0], strerror(-code));
+			    "cannot execute '%s': %s", name, strerror(-code));
 	if (code)
 		return fail(err, code, code == -EACCES ? "make it executable with chmod +x" : "",
-			    "cannot execute '%s': %s", argv[0], strerror(-code));
-	signals_of_others(&signals);
-	sigprocmask(SIG_BLOCK, &signals, &before);
-	child = fork();
-	if (!child)
-		run_child(runtime, path, argv, &before);
-	if (child < 0) {
-		code = -errno;
-		fail(err, code, code == -EAGAIN ? "raise the process limit: ulimit -u" : "",
-		     "cannot start a process for '%s': %s", argv[0], strerror(-code));
-	} else {
-		wait_for(child, &signals, status);
+			    "cannot execute '%s': %s", name, strerror(-code));
+	return 0;
+}
+
+int monitor_run(const char *runtime, char *const argv[], int *status, struct tally_error *err)
+{
+	struct child child = {.runtime = runtime, .argv = argv, .arena = -1, .self = -1};
+	char path[PATH_MAX];
+	sigset_t signals;
+	int code = find(argv[0], path, err);
+	pid_t pid;
+
+	if (code)
+		return code;
+	code = prepare(&child, path);
+	if (code) {
+		forget(&child);
+		return fail(err, code, "", "cannot start '%s': %s", runtime, strerror(-code));
 	}
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return code;
+	signals_of_others(&signals);
+	sigprocmask(SIG_BLOCK, &signals, &child.mask);
+	pid = start(&child);
+	forget(&child);
+	if (pid >= 0)
+		wait_for(pid, &signals, status);
+	sigprocmask(SIG_SETMASK, &child.mask, NULL);
+	if (pid < 0)
+		return fail(err, pid, pid == -EAGAIN ? "raise the process limit: ulimit -u" : "",
+			    "cannot start '%s': %s", runtime, strerror(-pid));
+	return 0;
 }
