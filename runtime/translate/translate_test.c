@@ -716,7 +716,7 @@ static void run(unsigned int number, const char *name, bool (*test)(uint64_t), u
 }
 
 /* Code that nobody wrote for this: the C library's, far away from the cache. */
-static long printed;
+static unsigned long printed;
 
 static void print_numbers(long n)
 {
@@ -731,7 +731,7 @@ static void print_numbers(long n)
 
 static bool runs_library(uint64_t n)
 {
-	long native;
+	unsigned long native;
 
 	print_numbers(n);
 	native = printed;
