@@ -180,19 +180,20 @@ bool memory_written(uint64_t address)
 {
 	uint64_t page = PAGE_DOWN(address);
 	const struct range *range;
-	bool watched;
+	bool allowed;
 
 	translate_lock();
 	range = map_at(page);
-	watched = range && range->watched;
-	if (watched) {
+	/* If it is not watched any more, another thread has been here since the fault. */
+	allowed = range && range->kind != RANGE_OWN && may_write(range);
+	if (allowed && range->watched) {
 		invalidate_page(range, page);
 		if (range->kind == RANGE_SHARED)
 			set_aliases(range, page, page + PAGE, false);
 		set_watched(page, page + PAGE, false);
 	}
 	translate_unlock();
-	return watched;
+	return allowed;
 }
 
 /*

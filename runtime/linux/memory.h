@@ -52,8 +52,9 @@ void memory_free(void *at, size_t size);
 void memory_own(uint64_t start, uint64_t end);
 
 /*
- * The program faulted writing to @address. True if that page was only watched: now it can be
- * written, and translate_written() must be called with the state before the instruction.
+ * The program faulted writing to @address. True if it may write there and the page was only watched,
+ * be it that another thread's fault has ended that meanwhile: now it can be written, and
+ * translate_written() must be called with the state before the instruction.
  */
 bool memory_written(uint64_t address);
 

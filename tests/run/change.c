@@ -349,6 +349,40 @@ static void case_makers(void)
 	}
 }
 
+/* Several write data on a page whose code another executes: all faults at once are one fault. */
+static void *write_beside(void *argument)
+{
+	volatile long *mine = argument;
+
+	while (!stop)
+		++*mine;
+	return NULL;
+}
+
+static void case_many_writers(void)
+{
+	pthread_t threads[3];
+	long *data, sum = 0;
+	int started = 0;
+
+	stop = 0;
+	page_code = map(PAGE, RWX);
+	put(page_code, 3);
+	data = (long *)(page_code + 2048);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, write_beside, &data[i * 16]);
+	for (int i = 0; i < 2000; i++) {
+		sum += call(page_code);
+		sched_yield();
+	}
+	stop = 1;
+	for (int i = 0; i < 3; i++) {
+		pthread_join(threads[i], NULL);
+		started += data[i * 16] > 0;
+	}
+	say("sum %ld started %d\n", sum, started);
+}
+
 /* A child of fork writes its copy; the parent's stays. */
 static void case_forked(void)
 {
@@ -426,6 +460,7 @@ const struct test_case cases[] = {
 	{"libraries", case_libraries},
 	{"between_threads", case_between_threads},
 	{"makers", case_makers},
+	{"many_writers", case_many_writers},
 	{"forked", case_forked},
 	{"on_the_stack", case_on_the_stack},
 	{"mended_by_a_handler", case_mended_by_a_handler},
