@@ -30,6 +30,9 @@ static syscall_handler *const handlers[] = {
 	[__NR_mremap] = sys_mremap,
 	[__NR_munmap] = sys_munmap,
 	[__NR_pkey_mprotect] = sys_mprotect,
+	[__NR_pread64] = sys_read,
+	[__NR_read] = sys_read,
+	[__NR_recvfrom] = sys_read,
 	[__NR_shmdt] = sys_shmdt,
 
 	/* descriptors that the runtime keeps to itself */

@@ -73,7 +73,7 @@ syscall_handler sys_execve, sys_execveat;
 syscall_handler sys_path, sys_path_at;
 
 /* memory.c */
-syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys_shmdt;
+syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys_shmdt, sys_read;
 
 /* brk.c */
 syscall_handler sys_brk;

@@ -262,6 +262,23 @@ static void case_by_the_kernel(void)
 	say("mapped %d\n", call(mapped));
 }
 
+/* One read fills a page of data, one of code that has run, and one of data. */
+static void case_read_across(void)
+{
+	char *memory = map(3 * PAGE, RWX), *code = memory + PAGE;
+	static char content[3 * PAGE];
+	FILE *file = tmpfile();
+
+	put(content + PAGE, 7);
+	need(file && fwrite(content, sizeof(content), 1, file) == 1 && fflush(file) == 0);
+	for (int i = 0; i < 3; i++) {
+		put(code, i);
+		need(call(code) == i);
+		say("pread %s", result_name(pread(fileno(file), memory, 3 * PAGE, 0)));
+		say(" %d\n", call(code));
+	}
+}
+
 static void case_libraries(void)
 {
 	static const char *const names[] = {"PLUGIN1", "PLUGIN2"};
@@ -457,6 +474,7 @@ const struct test_case cases[] = {
 	{"taken_away", case_taken_away},
 	{"two_views", case_two_views},
 	{"by_the_kernel", case_by_the_kernel},
+	{"read_across", case_read_across},
 	{"libraries", case_libraries},
 	{"between_threads", case_between_threads},
 	{"makers", case_makers},
