@@ -143,19 +143,19 @@ mkdir m; for module in ast inspect difflib argparse typing pickle; do cp /usr/li
 
 #: python-tests-threading timeout 300 needs /usr/lib/python3.11/test/test_threading.py
 # The outcome of each test by name: how long they took and in which order is not compared.
-/usr/bin/python3 -m test -v test_threading test_thread test_queue >log 2>&1; echo $?; sed -nE 's/^(test\w+ \(.*\)) .*\.\.\. (ok|FAIL|ERROR|skipped.*)$/\1 \2/p' log | sort; rm -rf log
+/usr/bin/python3 -m test -v test_threading test_thread test_queue >log 2>&1; echo $?; sed -nE 's/^(.*) \.\.\. (ok|FAIL|ERROR|skipped.*)$/\1 \2/p' log | sort; rm -rf log
 
 #: python-tests-signal timeout 300 needs /usr/lib/python3.11/test/test_signal.py
-/usr/bin/python3 -m test -v test_signal test_eintr test_faulthandler test_threadsignals >log 2>&1; echo $?; sed -nE 's/^(test\w+ \(.*\)) .*\.\.\. (ok|FAIL|ERROR|skipped.*)$/\1 \2/p' log | sort; rm -rf log
+/usr/bin/python3 -m test -v test_signal test_eintr test_faulthandler test_threadsignals >log 2>&1; echo $?; sed -nE 's/^(.*) \.\.\. (ok|FAIL|ERROR|skipped.*)$/\1 \2/p' log | sort; rm -rf log
 
 #: python-tests-subprocess timeout 400 needs /usr/lib/python3.11/test/test_subprocess.py
-/usr/bin/python3 -m test -v test_subprocess test_posix test_popen test_fork1 test_wait4 >log 2>&1; echo $?; sed -nE 's/^(test\w+ \(.*\)) .*\.\.\. (ok|FAIL|ERROR|skipped.*)$/\1 \2/p' log | sort; rm -rf log
+/usr/bin/python3 -m test -v test_subprocess test_posix test_popen test_fork1 test_wait4 >log 2>&1; echo $?; sed -nE 's/^(.*) \.\.\. (ok|FAIL|ERROR|skipped.*)$/\1 \2/p' log | sort; rm -rf log
 
 #: python-tests-multiprocessing timeout 600 needs /usr/lib/python3.11/test/test_multiprocessing_fork.py
-/usr/bin/python3 -m test -v test_multiprocessing_fork -m '*WithProcessesTest*' -m '*TestPool*' >log 2>&1; echo $?; sed -nE 's/^(test\w+ \(.*\)) .*\.\.\. (ok|FAIL|ERROR|skipped.*)$/\1 \2/p' log | sort; rm -rf log
+/usr/bin/python3 -m test -v test_multiprocessing_fork -m '*WithProcessesTest*' -m '*TestPool*' >log 2>&1; echo $?; sed -nE 's/^(.*) \.\.\. (ok|FAIL|ERROR|skipped.*)$/\1 \2/p' log | sort; rm -rf log
 
 #: python-tests-ctypes timeout 300 needs /usr/lib/python3.11/ctypes/test
-/usr/bin/python3 -m test -v test_ctypes test_mmap test_struct test_math test_float test_re test_zlib >log 2>&1; echo $?; sed -nE 's/^(test\w+ \(.*\)) .*\.\.\. (ok|FAIL|ERROR|skipped.*)$/\1 \2/p' log | sort; rm -rf log
+/usr/bin/python3 -m test -v test_ctypes test_mmap test_struct test_math test_float test_re test_zlib >log 2>&1; echo $?; sed -nE 's/^(.*) \.\.\. (ok|FAIL|ERROR|skipped.*)$/\1 \2/p' log | sort; rm -rf log
 
 #: perl short needs perl
 perl -e '
