@@ -57,28 +57,11 @@ void descriptors_keep(bool keep)
 	sys(__NR_fcntl, descriptors.runtime, F_SETFD, keep ? 0 : FD_CLOEXEC);
 }
 
-/* close, dup, fcntl: the first argument is the descriptor */
-
-static int64_t unless_ours(struct thread *thread, struct syscall *call)
+int64_t sys_descriptor(struct thread *thread, struct syscall *call)
 {
 	if (descriptors_have(call->args[0]))
 		return -EBADF;
 	return syscall_pass(thread, call);
-}
-
-int64_t sys_close(struct thread *thread, struct syscall *call)
-{
-	return unless_ours(thread, call);
-}
-
-int64_t sys_dup(struct thread *thread, struct syscall *call)
-{
-	return unless_ours(thread, call);
-}
-
-int64_t sys_fcntl(struct thread *thread, struct syscall *call)
-{
-	return unless_ours(thread, call);
 }
 
 /* dup2 and dup3 */
@@ -86,7 +69,7 @@ int64_t sys_dup2(struct thread *thread, struct syscall *call)
 {
 	if (descriptors_have(call->args[1]))
 		return -EBADF;
-	return unless_ours(thread, call);
+	return sys_descriptor(thread, call);
 }
 
 /* The least of ours from @first to @last, or @last + 1. */

@@ -72,6 +72,8 @@ static bool follows(const struct syscall *call)
 
 int64_t sys_path_at(struct thread *thread, struct syscall *call)
 {
+	if (descriptors_have(call->args[0]))
+		return -EBADF;
 	if (!follows(call))
 		return syscall_pass(thread, call);
 	return pass_path(thread, call, (int)call->args[0], 1);

@@ -60,8 +60,8 @@ void linux_syscall(struct thread *thread);
 
 /* Handlers, by the file that has them; the table is in syscalls.c. */
 
-/* descriptors.c */
-syscall_handler sys_close, sys_close_range, sys_dup, sys_dup2, sys_fcntl;
+/* descriptors.c: the first is for all calls whose first argument is a descriptor */
+syscall_handler sys_descriptor, sys_close_range, sys_dup2;
 
 /* listing.c */
 syscall_handler sys_getdents64;
