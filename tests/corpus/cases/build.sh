@@ -56,7 +56,7 @@ for kind in '-static' '-static-pie' '-no-pie' '-pie' '-no-pie -Wl,-z,norelro -Wl
 printf '#include <pthread.h>\n#include <stdio.h>\n#include <unistd.h>\n#include <sys/wait.h>\nstatic void *f(void *p) { return p; }\nint main(int c, char **v) { pthread_t h; void *r; pthread_create(&h, 0, f, v); pthread_join(h, &r); int s = 0; if (!fork()) execlp("sh", "sh", "-c", "exit 7", (char *)0); wait(&s); printf("%%d %%d\\n", r == v, s >> 8); return 0; }\n' >t.c
 musl-gcc t.c -o t && ./t; echo $?; musl-gcc -static t.c -o t && ./t; echo $?; rm -f t
 
-#: plugins short needs gcc
+#: plugins needs gcc
 printf 'int twice(int x) { return 2 * x; }\nint thrice(int x) { return 3 * x; }\n' >p.c; for n in 1 2 3; do sed "s/2/$n/" p.c | gcc -shared -fPIC -x c - -o p$n.so; done
 cat >d.c <<'END'
 #include <dlfcn.h>

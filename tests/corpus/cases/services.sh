@@ -43,7 +43,7 @@ END
 #: curl short needs curl python3
 cp "$DATA/words" "$DATA/items.json" .; /usr/bin/python3 -u -m http.server --bind 127.0.0.1 0 >log 2>&1 & server=$!
 while ! port=$(grep -o -m1 "port [0-9]*" log 2>&1); do sleep 0.05; done; port=${port#port }
-curl -s http://127.0.0.1:$port/words | md5sum; curl -s -o out -w '%{http_code} %{size_download}\n' http://127.0.0.1:$port/items.json; curl -sf http://127.0.0.1:$port/none; echo $?; kill $server; wait $server; echo $?; rm log; curl -s file://$DATA/words | tail -1; curl -s http://127.0.0.1:1/; echo $?
+curl -s http://127.0.0.1:$port/words | md5sum; curl -s -o out -w '%{http_code} %{size_download}\n' http://127.0.0.1:$port/items.json; curl -sf http://127.0.0.1:$port/none; echo $?; kill $server; { wait $server; } 2>quiet; echo $?; rm quiet; rm log; curl -s file://$DATA/words | tail -1; curl -s http://127.0.0.1:1/; echo $?
 
 #: server-under-load timeout 120 needs python3
 cat >s.py <<'END'
@@ -82,5 +82,5 @@ dpkg-query -W -f '${Package} ${Version}\n' | md5sum; apt-cache show coreutils | 
 #: gawk-server needs gawk
 gawk 'BEGIN { s = "/inet/tcp/0/127.0.0.1/1"; r = (s |& getline x); print r < 0 ? "refused" : "connected" }' 2>/dev/null
 
-#: perf-list short needs perf
+#: perf-list needs perf
 perf --version; perf list sw 2>/dev/null | grep -c 'Software event'

@@ -1,9 +1,9 @@
 # Text, numbers and files: coreutils and the tools around them.
 
-#: cat short
+#: cat
 cat "$DATA/words" - <"$DATA/items.csv" | cksum
 
-#: sort short
+#: sort
 sort -n "$DATA/numbers" | cksum
 sort -u "$DATA/text" | head -3
 
@@ -15,7 +15,7 @@ split -n l/7 "$DATA/numbers" part.
 for part in part.*; do sort -n -o "$part" "$part"; done
 sort -n -m part.* | cksum
 
-#: uniq short
+#: uniq
 tr -cs a-z '\n' <"$DATA/text" | sort | uniq -c | sort -rn | head -20
 
 #: join
@@ -23,10 +23,10 @@ sort "$DATA/words" >words; sort -t, -k2,2 "$DATA/items.csv" >items
 join -t, -2 2 words items | comm -12 - /dev/null | wc -l
 join -t, -2 2 words items | paste -d: - - | tail -5
 
-#: cut short
+#: cut
 cut -d, -f2,3 "$DATA/items.csv" | tr a-z A-Z | tac | rev | nl | sed -n '1~500p'
 
-#: wc short
+#: wc
 wc "$DATA"/words "$DATA"/text "$DATA"/blob
 wc -L <"$DATA/log"
 
@@ -41,29 +41,29 @@ for sum in md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum su
 	$sum <"$DATA/blob"
 done
 
-#: base64 short
+#: base64
 base64 "$DATA/blob" | base64 -d | cmp - "$DATA/blob" && echo same
 base32 <"$DATA/words" | tail -1
 
-#: od short
+#: od
 od -A x -t x1z -N 4000 "$DATA/blob" | tail -4; od -t f8 -N 64 "$DATA/blob"; xxd "$DATA/blob" | tail -2
 
-#: seq short
+#: seq
 seq 1 0.25 1000 | awk '{ s += $1 } END { printf "%.6f\n", s }'
 seq -w 1 7 2000 | numfmt --to=iec --padding=9 | tail -2
 
-#: factor short
+#: factor
 factor 18446744073709551557 340282366920938463463374607431768211456 600851475143
 seq 1000000 1000500 | factor | md5sum
 
-#: expr short
+#: expr
 expr 6 \* 7; expr substr tallying 2 4; expr length "$(cat "$DATA/words")"; expr 1 / 0
 
-#: date short
+#: date
 date -u -d @1700000000 '+%A %d %B %Y %j %T %Z'
 date -d '2024-02-29 12:00 + 1 year' +%F; date -d nonsense
 
-#: printf short
+#: printf
 /usr/bin/printf '%05d|%-10s|%.3e|%x|%b|%q\n' 42 left 12345.678 255 'a\tb' "it's"
 
 #: find short
@@ -77,15 +77,15 @@ chmod 640 from/words; cp -a from to; mv to there; rm from/fifo; stat -c '%n %A %
 du -sb --apparent-size from; install -m 711 from/words program; truncate -s 12345 program
 readlink -f there/link | sed "s,$HOME,,"; rm -r from
 
-#: dd short
+#: dd
 dd if="$DATA/blob" bs=1000 count=100 skip=7 status=none | md5sum
 dd if="$DATA/words" of=out bs=512 conv=swab,ucase,sync status=none; head -c 4096 /dev/zero | dd of=out seek=3 conv=notrunc 2>&1 | head -2
 
-#: ls short
+#: ls
 mkdir d; touch -d @1700000000 d d/a d/.hidden d/with\ space; chmod 4755 d/a; ln -s nowhere d/broken
 cd d; ls -1A --time-style=+%s; stat -c %Y,%n -- a .hidden; ls nothing
 
-#: shuf short
+#: shuf
 shuf --random-source="$DATA/blob" -n 10 "$DATA/words"
 
 #: tee short
@@ -119,7 +119,7 @@ gawk 'BEGIN { printf "%s %.10f %d\n", strftime("%F", 1e9, 1), atan2(0, -1), xor(
 sed 's/ba/xx/3' "$DATA/text" >changed; diff -u "$DATA/text" changed | tail -n +3 >patch; wc -l <patch
 cp "$DATA/text" t; (echo '--- t'; echo '+++ t'; cat patch) | patch -s t && cmp t changed; diff -q t "$DATA/text"
 
-#: ed short needs ed
+#: ed needs ed
 printf '%s\n' '1,10p' 'g/ba/s//BA/' 'w out' 'q' | ed -s "$DATA/words"
 
 #: vim needs vim
@@ -139,7 +139,7 @@ jq -r '.[10:13][] | [.id, .name, (.tags | join("+"))] | @csv' "$DATA/items.json"
 #: m4 needs m4
 printf 'define(`f'"'"', `ifelse($1, 0, 1, `eval($1 * f(decr($1)))'"'"')'"'"')f(10) eval(2**20, 16)\n' | m4
 
-#: file short needs file
+#: file needs file
 file -b "$DATA/words" "$DATA/items.json" "$DATA/big.c" /bin/true | cut -c1-60
 
 #: locale
