@@ -221,24 +221,30 @@ signal_set signal_set_program_mask(struct task *task, signal_set mask)
 	return mask & ~SIGNALS_FAULTS;
 }
 
+int signal_take_held(struct task *task, signal_set set, siginfo_t *info)
+{
+	signal_set taken = task->faults_held & set;
+
+	if (!taken)
+		return 0;
+	int number = taken & SIGNAL_BIT(SIGBUS) ? SIGBUS : SIGSEGV;
+	*info = *held_place(task, number);
+	task->faults_held &= ~SIGNAL_BIT(number);
+	return number;
+}
+
 void signal_release_held(struct thread *thread, signal_set mask)
 {
 	struct task *task = thread->task;
-	signal_set ready = task->faults_held & ~task->faults_blocked;
+	siginfo_t info;
 
-	if (!ready)
+	if (!(task->faults_held & ~task->faults_blocked))
 		return;
 	/* From here on no other note is made. */
 	signal_set_kernel_mask(~SIGNALS_FAULTS);
-	if (thread->pending)
+	if (thread->pending || !signal_take_held(task, ~task->faults_blocked, &info))
 		return;
-	int number = ready & SIGNAL_BIT(SIGBUS) ? SIGBUS : SIGSEGV;
-	task->note = (struct signal_note){
-		.info = *held_place(task, number),
-		.mask = mask,
-		.blocked = mask,
-	};
-	task->faults_held &= ~SIGNAL_BIT(number);
+	task->note = (struct signal_note){.info = info, .mask = mask, .blocked = mask};
 	thread->pending = 1;
 }
 
@@ -259,6 +265,16 @@ void signal_boot(struct thread *thread)
 	signal_set_kernel_mask(signal_set_program_mask(task, mask));
 }
 
+/* Those that wait here become the kernel's to keep. */
+static void give_back_held(struct task *task)
+{
+	for (int number = SIGBUS; number <= SIGSEGV; number += SIGSEGV - SIGBUS)
+		if (task->faults_held & SIGNAL_BIT(number))
+			sys(__NR_rt_tgsigqueueinfo, sys(__NR_getpid), sys(__NR_gettid), number,
+			    held_place(task, number));
+	task->faults_held = 0;
+}
+
 void signal_before_exec(struct thread *thread)
 {
 	struct task *task = thread->task;
@@ -268,8 +284,10 @@ void signal_before_exec(struct thread *thread)
 		if (task->actions->of[number].handler == ignore.handler)
 			signal_set_kernel_action(number, &ignore, NULL);
 	signal_set blocked = task->faults_blocked;
-	if (blocked)
-		sys(__NR_rt_sigprocmask, SIG_BLOCK, &blocked, NULL, sizeof(blocked));
+	if (!blocked)
+		return;
+	sys(__NR_rt_sigprocmask, SIG_BLOCK, &blocked, NULL, sizeof(blocked));
+	give_back_held(task);
 }
 
 void signal_after_exec(struct thread *thread)

@@ -46,8 +46,8 @@ void signal_after_exec(struct thread *thread);
 
 /* rt_sigaction and so on: signal_action.c, signal_mask.c, signal_stack.c, frame.c */
 syscall_handler sys_rt_sigaction;
-syscall_handler sys_rt_sigprocmask, sys_rt_sigpending, sys_rt_sigsuspend, sys_ppoll, sys_pselect6,
-	sys_epoll_pwait;
+syscall_handler sys_rt_sigprocmask, sys_rt_sigpending, sys_rt_sigsuspend, sys_rt_sigtimedwait,
+	sys_ppoll, sys_pselect6, sys_epoll_pwait;
 syscall_handler sys_sigaltstack;
 syscall_handler sys_rt_sigreturn;
 
@@ -71,6 +71,9 @@ bool signal_hold(struct thread *thread, signal_set *mask);
 /* The program's mask, of what the kernel's mask is, and the other way round. */
 signal_set signal_program_mask(const struct task *task, signal_set kernel);
 signal_set signal_set_program_mask(struct task *task, signal_set mask);
+
+/* Takes one of @set that the program has blocked and somebody has sent; 0 if there is none. */
+int signal_take_held(struct task *task, signal_set set, siginfo_t *info);
 
 /* A signal of those that the kernel knows nothing of can be delivered now: makes the note of it. */
 void signal_release_held(struct thread *thread, signal_set mask);

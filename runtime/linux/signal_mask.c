@@ -23,32 +23,50 @@ static signal_set combine(int how, signal_set old, signal_set set)
 	}
 }
 
+/*
+ * Makes the call, with @blocked as the program's view of SIGSEGV and SIGBUS: a signal that comes
+ * with the new mask finds it complete.
+ */
+static int64_t change_mask(struct thread *thread, const struct syscall *call, signal_set blocked)
+{
+	struct task *task = thread->task;
+	signal_set before = task->faults_blocked;
+
+	task->faults_blocked = blocked;
+	int64_t result = syscall_pass(thread, call);
+	if (!result)
+		return 0;
+	task->faults_blocked = before;
+	if (result == SYSCALL_NOT_MADE) { /* and the signal came before it */
+		task->note.mask = signal_program_mask(task, task->note.mask & ~SIGNALS_FAULTS);
+		task->note.blocked = task->note.mask;
+	}
+	return result;
+}
+
 int64_t sys_rt_sigprocmask(struct thread *thread, struct syscall *call)
 {
 	struct task *task = thread->task;
-	int how = (int)call->args[0];
-	signal_set set, kernel_set, old = 0;
+	signal_set blocked = task->faults_blocked, set, kernel_set, old = 0;
 	struct syscall changed = *call;
 
 	if (call->args[3] != sizeof(signal_set))
 		return -EINVAL;
+	changed.args[2] = (uint64_t)&old;
 	if (call->args[1]) {
 		if (copy_in(&set, call->args[1], sizeof(set)))
 			return -EFAULT;
+		blocked = combine((int)call->args[0], blocked, set) & SIGNALS_FAULTS;
 		kernel_set = set & ~SIGNALS_FAULTS;
 		changed.args[1] = (uint64_t)&kernel_set;
 	}
-	changed.args[2] = (uint64_t)&old;
-	int64_t result = syscall_pass(thread, &changed);
+	signal_set blocked_before = task->faults_blocked;
+	int64_t result = change_mask(thread, &changed, blocked);
 	if (result)
 		return result;
-	old = signal_program_mask(task, old);
-	if (call->args[1]) {
-		signal_set mask = combine(how, old, set);
-
-		task->faults_blocked = mask & SIGNALS_FAULTS;
-		signal_release_held(thread, mask);
-	}
+	old |= blocked_before;
+	if (call->args[1])
+		signal_release_held(thread, combine((int)call->args[0], old, set));
 	if (call->args[2] && copy_out(call->args[2], &old, sizeof(old)))
 		return -EFAULT;
 	return 0;
@@ -67,6 +85,24 @@ int64_t sys_rt_sigpending(struct thread *thread, struct syscall *call)
 		return result;
 	set |= thread->task->faults_held & thread->task->faults_blocked;
 	return copy_out(call->args[0], &set, call->args[1]);
+}
+
+/* Whatever comes during the call, the kernel takes from its own. */
+int64_t sys_rt_sigtimedwait(struct thread *thread, struct syscall *call)
+{
+	siginfo_t info;
+	signal_set set;
+
+	if (!thread->task->faults_held || call->args[3] != sizeof(set))
+		return syscall_pass(thread, call);
+	if (copy_in(&set, call->args[0], sizeof(set)))
+		return -EFAULT;
+	int number = signal_take_held(thread->task, set, &info);
+	if (!number)
+		return syscall_pass(thread, call);
+	if (call->args[1] && copy_out(call->args[1], &info, sizeof(info)))
+		return -EFAULT;
+	return number;
 }
 
 /*

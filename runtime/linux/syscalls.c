@@ -95,6 +95,7 @@ static syscall_handler *const handlers[] = {
 	[__NR_rt_sigprocmask] = sys_rt_sigprocmask,
 	[__NR_rt_sigreturn] = sys_rt_sigreturn,
 	[__NR_rt_sigsuspend] = sys_rt_sigsuspend,
+	[__NR_rt_sigtimedwait] = sys_rt_sigtimedwait,
 	[__NR_sigaltstack] = sys_sigaltstack,
 
 	/* threads and processes */

@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "case.h"
@@ -701,6 +702,74 @@ static void case_no_handler(void)
 	say_end("the same with a handler for it", child);
 }
 
+/* ---- the signals of faults, sent by somebody ---- */
+
+static void case_sent_faults(void)
+{
+	sigset_t set = set_of(SIGSEGV, SIGBUS), pending;
+	struct timespec none = {0, 0};
+	siginfo_t info;
+
+	handle(SIGSEGV, say_info, 0);
+	handle(SIGBUS, say_info, 0);
+	need(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
+	say_my_mask("blocked");
+	for (int i = 0; i < 2; i++) {
+		kill(getpid(), SIGSEGV);
+		send_self(SIGBUS);
+	}
+	sigpending(&pending);
+	say_mask("pending", &pending);
+	need(sigprocmask(SIG_UNBLOCK, &set, NULL) == 0);
+	say("unblocked\n");
+	need(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
+	union sigval value = {.sival_int = 99};
+	sigqueue(getpid(), SIGSEGV, value);
+	say("waited for %s", result_name(sigtimedwait(&set, &info, &none)));
+	say(" value %d\n", info.si_value.sival_int);
+	say("then %s\n", result_name(sigtimedwait(&set, &info, &none)));
+	kill(getpid(), SIGBUS);
+	signal(SIGBUS, SIG_IGN);
+	handle(SIGBUS, say_info, 0);
+	kill(getpid(), SIGSEGV);
+	struct timespec brief = {0, 20000000};
+	say("nanosleep %s\n", result_name(nanosleep(&brief, NULL)));
+	pid_t child = fork();
+	if (child == 0) {
+		sigpending(&pending);
+		say_mask("child pending", &pending);
+		kill(getpid(), SIGSEGV);
+		signal(SIGBUS, SIG_IGN);
+		execl(case_argv[0], case_argv[0], "_mask", (char *)NULL);
+	}
+	say_end("child", child);
+	say_my_mask("still");
+	no_core();
+	child = fork();
+	if (child == 0) {
+		signal(SIGSEGV, SIG_DFL);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		kill(getpid(), SIGSEGV);
+		_exit(1);
+	}
+	say_end("default", child);
+	child = fork();
+	if (child == 0) {
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		kill(getpid(), SIGSTOP);
+		say("going on\n");
+		for (;;)
+			pause();
+	}
+	int status;
+	need(waitpid(child, &status, WUNTRACED) == child);
+	kill(child, SIGSEGV);
+	kill(child, SIGCONT);
+	usleep(50000);
+	kill(child, SIGKILL);
+	say_end("sent while it is stopped", child);
+}
+
 /* ---- in the handler ---- */
 
 static void fork_inside(int number, siginfo_t *info, void *context)
@@ -757,7 +826,9 @@ static void case__mask(void)
 	sigpending(&pending);
 	say_mask("pending", &pending);
 	need(sigaction(SIGHUP, NULL, &action) == 0);
-	say("SIGHUP ignored %d\n", action.sa_handler == SIG_IGN);
+	say("SIGHUP ignored %d", action.sa_handler == SIG_IGN);
+	need(sigaction(SIGBUS, NULL, &action) == 0);
+	say(" SIGBUS %d\n", action.sa_handler == SIG_IGN);
 	need(sigaction(SIGUSR1, NULL, &action) == 0);
 	say("SIGUSR1 default %d flags %#x\n", action.sa_handler == SIG_DFL, action.sa_flags);
 	say_stack("stack");
@@ -819,6 +890,7 @@ const struct test_case cases[] = {
 	{"vectors", case_vectors},
 	{"sigreturn", case_sigreturn},
 	{"no_handler", case_no_handler},
+	{"sent_faults", case_sent_faults},
 	{"in_the_handler", case_in_the_handler},
 	{"_mask", case__mask},
 	{"wait", case_wait},
