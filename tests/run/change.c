@@ -324,7 +324,7 @@ static void case_between_threads(void)
 	page_code = map(PAGE, RWX);
 	put(page_code, 0);
 	pthread_create(&thread, NULL, caller, &wrong);
-	for (int i = 1; i <= 2000; i++) {
+	for (int i = 1; i <= 500; i++) {
 		put(page_code, i);
 		value = i;
 		asked = i;
@@ -387,7 +387,7 @@ static void case_many_writers(void)
 	data = (long *)(page_code + 2048);
 	for (int i = 0; i < 3; i++)
 		pthread_create(&threads[i], NULL, write_beside, &data[i * 16]);
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < 300; i++) {
 		sum += call(page_code);
 		sched_yield();
 	}
