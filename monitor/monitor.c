@@ -85,8 +85,9 @@ struct child {
 	char *const *argv;
 	int arena, self;
 	char *handover, **envp;
-	sigset_t mask;
-	int error; /* of its exec; in memory that it shares with us until then */
+	sigset_t mask;		/* to start with, */
+	struct sigaction ended; /* and what it makes of SIGCHLD */
+	int error;		/* of its exec; in memory that it shares with us until then */
 };
 
 static int prepare(struct child *child, const char *path)
@@ -122,6 +123,7 @@ static pid_t start(struct child *child)
 	pid_t pid = vfork();
 
 	if (!pid) {
+		sigaction(SIGCHLD, &child->ended, NULL);
 		sigprocmask(SIG_SETMASK, &child->mask, NULL);
 		execve(child->runtime, child->argv, child->envp);
 		child->error = errno;
@@ -207,10 +209,13 @@ int monitor_run(const char *runtime, char *const argv[], int *status, struct tal
 	}
 	signals_of_others(&signals);
 	sigprocmask(SIG_BLOCK, &signals, &child.mask);
+	/* Who ignores it, as we may have inherited, cannot wait for anybody. */
+	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &child.ended);
 	pid = start(&child);
 	forget(&child);
 	if (pid >= 0)
 		wait_for(pid, &signals, status);
+	sigaction(SIGCHLD, &child.ended, NULL);
 	sigprocmask(SIG_SETMASK, &child.mask, NULL);
 	if (pid < 0)
 		return fail(err, pid, pid == -EAGAIN ? "raise the process limit: ulimit -u" : "",

@@ -90,6 +90,24 @@ void exec_release(struct thread *thread)
 	thread->exec_lists = NULL;
 }
 
+/*
+ * The real call. It is one of the program's, as to signals: one that was noted and not delivered
+ * would be lost with the process's memory.
+ */
+static int64_t make(struct thread *thread, uint64_t number, uint64_t a, uint64_t b, uint64_t c,
+		    uint64_t d, uint64_t e)
+{
+	const struct syscall call = {number, {a, b, c, d, e, 0}};
+	int64_t result;
+
+	if (!thread)
+		return sys(number, a, b, c, d, e);
+	signal_before_exec(thread);
+	result = syscall_pass(thread, &call);
+	signal_after_exec(thread);
+	return result;
+}
+
 /* Becomes tally-rt again. @program stays open in it. */
 static int64_t become(struct thread *thread, const struct exec *exec, int program, uint64_t argv,
 		      uint64_t envp)
@@ -105,15 +123,13 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 	if (!error && thread) {
 		thread->exec_lists = lists.argv;
 		thread->exec_lists_size = lists.size;
-		signal_before_exec(thread);
 	}
 	if (!error) {
-		error = sys(__NR_execveat, descriptors.runtime, "", lists.argv, lists.envp,
-			    AT_EMPTY_PATH);
+		error = make(thread, __NR_execveat, (uint64_t)descriptors.runtime, (uint64_t) "",
+			     (uint64_t)lists.argv, (uint64_t)lists.envp, AT_EMPTY_PATH);
 		if (error == -ENOSYS || error == -EBADF)
-			error = sys(__NR_execve, "/proc/self/exe", lists.argv, lists.envp);
-		if (thread)
-			signal_after_exec(thread);
+			error = make(thread, __NR_execve, (uint64_t) "/proc/self/exe",
+				     (uint64_t)lists.argv, (uint64_t)lists.envp, 0, 0);
 	}
 	if (lists.argv)
 		memory_free(lists.argv, lists.size);
@@ -131,13 +147,10 @@ static int64_t go_native(struct thread *thread, const struct exec *exec, uint64_
 	if (exec->native[0])
 		say("%s is %s: it runs natively", exec->filename, exec->native);
 	descriptors_keep(false);
-	if (thread)
-		signal_before_exec(thread);
-	error = sys(__NR_execveat, exec->dirfd, exec->path, argv, envp, exec->flags);
+	error = make(thread, __NR_execveat, (uint64_t)exec->dirfd, (uint64_t)exec->path, argv, envp,
+		     exec->flags);
 	if (error == -ENOSYS && exec->dirfd == AT_FDCWD && !exec->flags)
-		error = sys(__NR_execve, exec->path, argv, envp);
-	if (thread)
-		signal_after_exec(thread);
+		error = make(thread, __NR_execve, (uint64_t)exec->path, argv, envp, 0, 0);
 	descriptors_keep(true);
 	return error;
 }

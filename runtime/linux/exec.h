@@ -41,7 +41,8 @@ int64_t exec_find(struct exec *exec);
 
 /*
  * Executes what was found, with the program's @argv and @envp (addresses that it gave; any may be
- * bad). Returns a negative errno value, with all released. @thread is NULL at the start of a run.
+ * bad). Returns a negative errno value or SYSCALL_NOT_MADE, with all released. @thread is NULL at
+ * the start of a run.
  */
 struct thread;
 int64_t exec_go(struct thread *thread, struct exec *exec, uint64_t argv, uint64_t envp);

@@ -129,6 +129,15 @@ def case_the_tool_stops_and_continues_with_the_command():
     equal(process.returncode, 0)
 
 
+def case_a_caller_that_ignores_the_end_of_children():
+    def ignore():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    done = same('grep', 'SigIgn', '/proc/self/status', preexec_fn=ignore, timeout=20)
+    check(int(done.stdout.split()[1], 16) & 1 << signal.SIGCHLD - 1, 'SIGCHLD is not ignored')
+    equal(under('sh', '-c', 'exit 6', preexec_fn=ignore, timeout=20).returncode, 6)
+
+
 def case_ignored_and_blocked_signals_are_inherited():
     code = ('import signal; print(signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGPIPE),'
             'signal.getsignal(signal.SIGUSR1), signal.pthread_sigmask(signal.SIG_BLOCK, []))')
