@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/linux/copy.h"
 
+#include "runtime/linux/memory.h"
+
 int64_t copy_bytes(void *to, const void *from, size_t size);
 int64_t copy_string(char *to, const char *from, size_t size);
 
@@ -13,6 +15,12 @@ int64_t copy_in(void *to, uint64_t from, size_t size)
 
 int64_t copy_out(uint64_t to, const void *from, size_t size)
 {
+	int64_t error = copy_bytes((void *)to, from, size);
+
+	if (!error)
+		return 0;
+	/* It may be a page whose code has been translated: a stack that is executable. */
+	memory_unwatch(to, size);
 	return copy_bytes((void *)to, from, size);
 }
 

@@ -131,6 +131,9 @@ static void note(struct thread *thread, const siginfo_t *info, const struct sign
 	struct task *task = thread->task;
 	struct signal_note *to = &task->note;
 
+	/* First, so that a SIGSEGV which somebody sends just now does not become a note, too. */
+	thread->pending = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	to->info = *info;
 	to->trap = registers->trapno;
 	to->error = registers->err;
@@ -140,7 +143,6 @@ static void note(struct thread *thread, const siginfo_t *info, const struct sign
 	/* The mask that a call waited under still holds when the kernel makes the frame. */
 	if (task->waiting && syscall_was_made(registers->ip) && registers->ax == (uint64_t)-EINTR)
 		to->blocked = task->waiting_mask;
-	thread->pending = 1;
 }
 
 /* The kernel leaves AC as the program has it; the runtime is not aligned for it. */

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -447,6 +448,51 @@ static void case_on_the_stack(void)
 	say("sum %ld\n", sum);
 }
 
+/* The kernel writes to the page of the stack that has the trampoline: results, signal frames. */
+static volatile int handled;
+static void on_stack_signal(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	(void)context;
+	handled++;
+}
+
+static int __attribute__((noinline)) kernel_beside(int base_value)
+{
+	int status = -1, ends[2] = {-1, -1};
+	struct timespec time = {-1, -1};
+
+	int add(int x)
+	{
+		return x + base_value;
+	}
+
+	int sum = apply(add, 1);
+	raise(SIGUSR1);
+	sum += apply(add, 2);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(apply(add, 3) & 63);
+	sum += apply(add, 4);
+	need(waitpid(child, &status, 0) == child);
+	sum += apply(add, WEXITSTATUS(status));
+	need(pipe(ends) == 0 && close(ends[0]) == 0 && close(ends[1]) == 0);
+	sum += apply(add, 5);
+	need(raw(SYS_clock_gettime, 0, &time) == 0 && time.tv_sec > 0);
+	return sum;
+}
+
+static void case_kernel_on_the_stack(void)
+{
+	long sum = 0;
+
+	handle(SIGUSR1, on_stack_signal, 0);
+	for (int i = 0; i < 20; i++)
+		sum += kernel_beside(i);
+	say("sum %ld handled %d\n", sum, handled);
+}
+
 /* A signal handler mends the code that faulted. */
 static void mend(int number, siginfo_t *info, void *context)
 {
@@ -482,6 +528,7 @@ const struct test_case cases[] = {
 	{"many_writers", case_many_writers},
 	{"forked", case_forked},
 	{"on_the_stack", case_on_the_stack},
+	{"kernel_on_the_stack", case_kernel_on_the_stack},
 	{"mended_by_a_handler", case_mended_by_a_handler},
 	{NULL, NULL},
 };
