@@ -23,6 +23,7 @@
 #define THREAD_JUMP_MISS   0x48
 #define THREAD_RETURN_MISS 0x50
 #define THREAD_FLAGS	   0x58
+#define THREAD_ARRIVAL	   0x78
 #define THREAD_REGS	   0x80
 #define THREAD_RIP	   0x100
 #define THREAD_RFLAGS	   0x108
@@ -83,7 +84,8 @@ struct thread {
 	uint64_t spill_flags; /* by lahf and seto, while enter.S looks a target up */
 	struct thread *next;  /* of the threads that the translator knows */
 	uint32_t inside;      /* not 0: the thread may be in emitted code */
-	uint64_t step; /* where the copy of one instruction lies that is to come first, or 0 */
+	uint64_t step;	  /* where the copy of one instruction lies that is to come first, or 0 */
+	uint64_t arrival; /* scratch of enter.S */
 
 	/* The program's state, valid while the thread is in the runtime. */
 	_Alignas(64) struct regs regs;
@@ -110,6 +112,7 @@ _Static_assert(offsetof(struct thread, leave) == THREAD_LEAVE, "");
 _Static_assert(offsetof(struct thread, jump_miss) == THREAD_JUMP_MISS, "");
 _Static_assert(offsetof(struct thread, return_miss) == THREAD_RETURN_MISS, "");
 _Static_assert(offsetof(struct thread, spill_flags) == THREAD_FLAGS, "");
+_Static_assert(offsetof(struct thread, arrival) == THREAD_ARRIVAL, "");
 _Static_assert(offsetof(struct thread, regs) == THREAD_REGS, "");
 _Static_assert(offsetof(struct thread, regs.rip) == THREAD_RIP, "");
 _Static_assert(offsetof(struct thread, regs.rflags) == THREAD_RFLAGS, "");

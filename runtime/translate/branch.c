@@ -4,83 +4,86 @@
  * that are pushed are its own, and no flag changes.
  *
  * A target that is not known in advance is looked up in a table of candidates, by some bits of its
- * address. The site does not compare: an entry leads to where the candidate arrives, and the code
- * there, which knows whether flags are live, verifies that it was meant. Free places of the
- * tables lead to the ways out.
+ * address. The site does not compare: a place leads to where the candidate arrives, and the code
+ * there, which has the address as a constant, verifies that it was meant. Free places of the tables
+ * lead to the ways out.
  *
  * Calls and returns keep the processor's own predictor of returns in step: a call is a call, a
  * return a return. The call's own return address is that of the pad that follows it in the cache;
  * the program's goes over it.
  */
 #include "runtime/translate/build.h"
+#include "runtime/translate/tables.h"
 
 /* ---- the lookup ---- */
 
-/* rorx $4, %ecx, %ecx where there is one: functions are 16-aligned; movzwl %cx, %ecx */
-static void emit_jump_index(struct builder *b)
+static uint32_t low_address(const void *p)
 {
-	if (cache.lookup.rotate)
-		EMIT(b, 0xc4, 0xe3, 0x7b, 0xf0, 0xc9, 0x04);
-	EMIT(b, 0x0f, 0xb7, 0xc9);
+	return (uint32_t)(uintptr_t)p;
 }
 
-/* With the target in rcx and in thread->target: jmp *jump_table(, %rcx, 8) */
+/* The target in ecx becomes its place in the table. */
+static void emit_index(struct builder *b, enum table table)
+{
+	switch (tables_index()) {
+	case INDEX_PEXT: /* pext mask, %ecx, %ecx */
+		EMIT(b, 0xc4, 0xe2, 0x72, 0xf5, 0x0c, 0x25);
+		emit32(b, low_address(&tables()->masks[table]));
+		break;
+	case INDEX_RORX: /* rorx $4, %ecx, %ecx */
+		if (table == TABLE_JUMPS)
+			EMIT(b, 0xc4, 0xe3, 0x7b, 0xf0, 0xc9, 0x04);
+		/* fall through */
+	case INDEX_MOVZX:
+		EMIT(b, 0x0f, 0xb7, 0xc9);
+		break;
+	}
+}
+
+/* With the target in rcx and in thread->target: jmp *places(, %rcx, 8) */
 static void emit_table_jump(struct builder *b)
 {
-	emit_jump_index(b);
+	emit_index(b, TABLE_JUMPS);
 	EMIT(b, 0xff, 0x24, 0xcd);
-	emit32(b, (uint32_t)(uintptr_t)cache.lookup.tables);
+	emit32(b, low_address(tables()->places[TABLE_JUMPS]));
 }
 
 /* ---- arriving ---- */
 
-/*
- * Goes on if the word at THREAD_TARGET, or on top of the stack, is @pc, else to @miss. rcx is free.
- *
- *	flags dead	lea pc(%rip), %rcx; cmp %rcx, WORD; jne miss
- *	flags live	mov %rdx, %gs:RDX; movabs $-pc, %rcx; mov WORD, %rdx; lea (%rcx, %rdx),
- *%rcx; mov %gs:RDX, %rdx; jrcxz 1f; jmp miss; 1:
- *
- * With pc in the low 2 GiB an immediate does.
- */
-static void emit_verify(struct builder *b, uint64_t pc, bool stack, uint32_t miss, bool live,
-			struct state state)
+/* mov WORD, %reg: what is on top of the stack, or thread->target */
+static void emit_word(struct builder *b, enum reg reg, enum where where)
 {
-	const uint64_t way = (uint64_t)cache.lookup.code + miss;
-	const bool low = pc < 1UL << 31;
+	if (where == AT_STACK) {
+		const uint8_t load[] = {0x48, 0x8b, 0x04 | reg << 3, 0x24};
+
+		__builtin_memcpy(b->at, load, sizeof(load));
+		b->at += sizeof(load);
+	} else {
+		emit_fill(b, reg, THREAD_TARGET);
+	}
+}
+
+/*
+ * Goes on if WORD, on top of the stack or thread->target, is @pc; else to @miss. Flags stay as they
+ * are: even where they are dead at @pc, they may be live at what was meant.
+ *
+ *	mov WORD, %rcx			 mov %rdx, %gs:RDX
+ *	lea -pc(%rcx), %rcx		 movabs $-pc, %rcx
+ *	jrcxz 1f			 mov WORD, %rdx
+ *	jmp miss			 lea (%rcx, %rdx), %rcx
+ *    1:				 mov %gs:RDX, %rdx
+ *					 jrcxz 1f
+ *	(pc below 2 GiB)		 jmp miss
+ *				       1:
+ */
+static void emit_verify(struct builder *b, uint64_t pc, enum where where, uint32_t miss)
+{
+	struct state state = {.where = where, .spills = SPILL_RCX};
 
 	mark(b, state);
-	if (!live && low) {
-		/* cmpq $pc, WORD */
-		if (stack)
-			EMIT(b, 0x48, 0x81, 0x3c, 0x24);
-		else
-			EMIT(b, 0x65, 0x48, 0x81, 0x3c, 0x25, THREAD_TARGET, 0, 0, 0);
-		emit32(b, (uint32_t)pc);
-	} else if (!live) {
-		if (reaches(b, pc, 7)) {
-			EMIT(b, 0x48, 0x8d, 0x0d);
-			emit_relative(b, pc);
-		} else {
-			EMIT(b, 0x48, 0xb9);
-			emit64(b, pc);
-		}
-		if (stack)
-			EMIT(b, 0x48, 0x39, 0x0c, 0x24);
-		else
-			EMIT(b, 0x65, 0x48, 0x39, 0x0c, 0x25, THREAD_TARGET, 0, 0, 0);
-	}
-	if (!live) {
-		EMIT(b, 0x0f, 0x85);
-		emit_relative(b, way);
-		return;
-	}
-	if (low) {
-		if (stack)
-			EMIT(b, 0x48, 0x8b, 0x0c, 0x24);
-		else
-			emit_fill(b, REG_RCX, THREAD_TARGET);
-		EMIT(b, 0x48, 0x8d, 0x89); /* lea -pc(%rcx), %rcx */
+	if (pc < 1UL << 31) {
+		emit_word(b, REG_RCX, where);
+		EMIT(b, 0x48, 0x8d, 0x89);
 		emit32(b, (uint32_t)-pc);
 	} else {
 		emit_spill(b, REG_RDX, THREAD_RDX);
@@ -88,31 +91,17 @@ static void emit_verify(struct builder *b, uint64_t pc, bool stack, uint32_t mis
 		mark(b, state);
 		EMIT(b, 0x48, 0xb9);
 		emit64(b, -pc);
-		if (stack)
-			EMIT(b, 0x48, 0x8b, 0x14, 0x24);
-		else
-			emit_fill(b, REG_RDX, THREAD_TARGET);
-		EMIT(b, 0x48, 0x8d, 0x0c, 0x11); /* lea (%rcx, %rdx), %rcx */
+		emit_word(b, REG_RDX, where);
+		EMIT(b, 0x48, 0x8d, 0x0c, 0x11);
 		emit_fill(b, REG_RDX, THREAD_RDX);
 	}
 	EMIT(b, 0xe3, 0x05, 0xe9);
-	emit_relative(b, way);
-}
-
-/* Whether flags are live where the landing or pad for @pc is to be; a rehearsal remembers. */
-static bool arrival_live(struct builder *b, uint64_t pc)
-{
-	const uint32_t bit = 1u << b->nr_arrivals++;
-
-	if (!b->asked && flags_live(b, pc))
-		b->fragment->live_flags |= bit;
-	return b->fragment->live_flags & bit;
+	emit_relative(b, (uint64_t)cache.lookup.code + miss);
 }
 
 void emit_landing(struct builder *b, uint64_t pc)
 {
-	emit_verify(b, pc, false, cache.jump_miss, arrival_live(b, pc),
-		    (struct state){.where = AT_TARGET, .spills = SPILL_RCX});
+	emit_verify(b, pc, AT_TARGET, cache.jump_miss);
 	mark_pc(b, pc, SPILL_RCX);
 	emit_fill(b, REG_RCX, THREAD_RCX);
 	mark_pc(b, pc, 0);
@@ -121,8 +110,7 @@ void emit_landing(struct builder *b, uint64_t pc)
 void emit_pad(struct builder *b, uint64_t pc)
 {
 	b->pad = here(b) - (uint64_t)cache.lookup.code;
-	emit_verify(b, pc, true, cache.return_miss, arrival_live(b, pc),
-		    (struct state){.where = AT_STACK, .spills = SPILL_RCX});
+	emit_verify(b, pc, AT_STACK, cache.return_miss);
 	EMIT(b, 0x48, 0x8d, 0x64, 0x24, 0x08); /* lea 8(%rsp), %rsp */
 	mark_pc(b, pc, SPILL_RCX);
 	emit_fill(b, REG_RCX, THREAD_RCX);
@@ -183,7 +171,7 @@ void emit_jump_indirect(struct builder *b)
 }
 
 /*
- *	mov %rcx, %gs:RCX; movzwl (%rsp), %ecx; push return_table(, %rcx, 8); ret
+ *	mov %rcx, %gs:RCX; mov (%rsp), %ecx; pext mask, %ecx, %ecx; push places(, %rcx, 8); ret
  *
  * The word below the stack pointer is lost, as it would be in a signal. The pad of the program's
  * return address takes it off the stack. A return that takes more than that off is a jump.
@@ -201,9 +189,10 @@ void emit_return(struct builder *b)
 		emit_table_jump(b);
 		return;
 	}
-	EMIT(b, 0x0f, 0xb7, 0x0c, 0x24);
+	EMIT(b, 0x8b, 0x0c, 0x24);
+	emit_index(b, TABLE_RETURNS);
 	EMIT(b, 0xff, 0x34, 0xcd);
-	emit32(b, (uint32_t)(uintptr_t)(cache.lookup.tables + TABLE_ENTRIES));
+	emit32(b, low_address(tables()->places[TABLE_RETURNS]));
 	mark(b, (struct state){.pc = b->pc, .spills = SPILL_RCX, .rsp = 8});
 	emit8(b, 0xc3);
 }

@@ -9,14 +9,14 @@
  *
  * The same code runs as a rehearsal, to learn what the bytes of a fragment stand for: all that
  * depends on more than the program's code and the place in the cache is kept in the fragment
- * (nr_insns, live_flags), and b->asked tells.
+ * (nr_insns), and b->asked tells.
  */
 #include "runtime/translate/build.h"
 
 #include <linux/signal.h>
 
 /* When a fragment is long enough. */
-enum { MAX_INSNS = 96, MAX_EXITS = 12, MAX_ARRIVALS = 8 };
+enum { MAX_INSNS = 96, MAX_EXITS = 12, MAX_ENTRIES = 16 };
 
 /* The most that one instruction and the jump at the end may become, with slack for wide copies. */
 #define INSN_BYTES 192
@@ -196,7 +196,7 @@ static enum next step(struct builder *b)
 static bool full(const struct builder *b)
 {
 	return b->nr_insns >= MAX_INSNS || b->fragment->nr_exits >= MAX_EXITS ||
-	       b->nr_arrivals >= MAX_ARRIVALS ||
+	       b->fragment->nr_entries >= MAX_ENTRIES ||
 	       offset_here(b) - b->fragment->start > FRAGMENT_BYTES - 2 * INSN_BYTES;
 }
 

@@ -78,9 +78,4 @@ void emit_pad(struct builder *b, uint64_t pc);
 /* Writes the ways out at the start of a half of the cache. */
 void emit_ways_out(struct builder *b);
 
-/* ---- flags.c ---- */
-
-/* Whether the flags at @pc may be read before all of them are written. */
-bool flags_live(const struct builder *b, uint64_t pc);
-
 #endif

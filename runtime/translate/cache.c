@@ -2,6 +2,7 @@
 #include "runtime/translate/cache.h"
 
 #include "runtime/translate/build.h"
+#include "runtime/translate/tables.h"
 
 struct cache cache;
 
@@ -47,21 +48,16 @@ _Static_assert(offsetof(struct lookup, slots) == LOOKUP_SLOTS, "");
 _Static_assert(offsetof(struct lookup, entries) == LOOKUP_ENTRIES, "");
 _Static_assert(offsetof(struct lookup, code) == LOOKUP_CODE, "");
 _Static_assert(offsetof(struct lookup, tables) == LOOKUP_TABLES, "");
-_Static_assert(offsetof(struct lookup, rotate) == LOOKUP_ROTATE, "");
+_Static_assert(offsetof(struct lookup, jump_shift) == LOOKUP_SHIFT, "");
+_Static_assert(offsetof(struct tables, masks) == 0, "");
+_Static_assert(offsetof(struct tables, places) == TABLES_PLACES, "");
+_Static_assert(TABLE_LAST_BITS == TABLE_BITS, "");
+_Static_assert(sizeof(struct tables) <= TRANSLATE_TABLE_SIZE, "");
 _Static_assert(offsetof(struct slot, entry) == SLOT_ENTRY, "");
 _Static_assert(offsetof(struct entry, body) == ENTRY_BODY, "");
 _Static_assert(offsetof(struct entry, landing) == ENTRY_ARRIVALS, "");
 _Static_assert(offsetof(struct entry, pad) == ENTRY_ARRIVALS + 4, "");
 _Static_assert(sizeof(struct entry) == 1 << ENTRY_SHIFT, "");
-
-/* rorx came with BMI2. */
-static bool has_rorx(void)
-{
-	uint32_t a = 7, b, c = 0, d;
-
-	__asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	return b >> 8 & 1;
-}
 
 /* ---- the hash ---- */
 
@@ -124,45 +120,12 @@ static void grow(void)
 	__atomic_store_n(&cache.lookup.slots, slots, __ATOMIC_RELEASE);
 }
 
-/* ---- the tables of candidates ---- */
+/* ---- links ---- */
 
 static uint64_t address_of(uint32_t offset)
 {
 	return (uint64_t)cache.lookup.code + offset;
 }
-
-static void set_candidate(uint64_t *place, uint32_t offset)
-{
-	__atomic_store_n(place, address_of(offset), __ATOMIC_RELEASE);
-}
-
-static void clear_tables(void)
-{
-	for (unsigned int i = 0; i < TABLE_ENTRIES; i++)
-		cache.lookup.tables[i] = address_of(cache.jump_miss);
-	for (unsigned int i = 0; i < TABLE_ENTRIES; i++)
-		cache.lookup.tables[TABLE_ENTRIES + i] = address_of(cache.return_miss);
-}
-
-void cache_set_landing(const struct entry *entry)
-{
-	set_candidate(jump_place(entry->pc), entry->landing);
-}
-
-void cache_set_pad(const struct entry *entry)
-{
-	set_candidate(return_place(entry->pc), entry->pad);
-}
-
-static void withdraw(uint64_t *place, const struct fragment *f, uint32_t arrival, uint32_t miss)
-{
-	const uint64_t offset = *place - (uint64_t)cache.lookup.code;
-
-	if ((offset >= f->start && offset < f->end) || (arrival && offset == arrival))
-		set_candidate(place, miss);
-}
-
-/* ---- links ---- */
 
 static void write_stub(uint32_t id)
 {
@@ -293,9 +256,9 @@ static void publish_entry(uint32_t id)
 			known->pad = entry->pad;
 	}
 	if (entry->pad)
-		cache_set_pad(entry);
+		tables_set(TABLE_RETURNS, entry);
 	if (entry->landing)
-		cache_set_landing(entry);
+		tables_set(TABLE_JUMPS, entry);
 }
 
 void cache_publish(struct fragment *f)
@@ -326,8 +289,8 @@ static void kill_entry(struct entry *entry, const struct fragment *f)
 	struct entry *known;
 
 	__atomic_exchange_n(&entry->body, 0, __ATOMIC_SEQ_CST);
-	withdraw(jump_place(entry->pc), f, entry->landing, cache.jump_miss);
-	withdraw(return_place(entry->pc), f, entry->pad, cache.return_miss);
+	tables_withdraw(TABLE_JUMPS, entry->pc, f, entry->landing);
+	tables_withdraw(TABLE_RETURNS, entry->pc, f, entry->pad);
 	unlink_all(entry);
 
 	known = &cache.lookup.entries[cache_find(entry->pc)];
@@ -369,7 +332,7 @@ static void reset(void)
 	cache.nr_pages = 0;
 	cache.lookup.slots = cache.meta->hashes + 1;
 	head(cache.lookup.slots)->mask = FIRST_SLOTS - 1;
-	clear_tables();
+	head(cache.lookup.slots)->used = 0;
 }
 
 void cache_init(const struct translate_memory *memory)
@@ -384,9 +347,8 @@ void cache_init(const struct translate_memory *memory)
 	cache.stubs = STUBS;
 	cache.lookup.entries = cache.meta->entries;
 	cache.lookup.code = memory->code;
-	cache.lookup.tables = memory->tables;
-	cache.lookup.rotate = has_rorx();
 	emit_ways_out(&b);
+	tables_init(memory->tables);
 	reset();
 }
 
@@ -395,7 +357,7 @@ void cache_disconnect(void)
 	for (uint32_t id = FIRST_EXIT; id < cache.nr_exits; id++)
 		if (cache.exits[id].linked)
 			unlink_exit(id);
-	clear_tables();
+	tables_clear();
 }
 
 void cache_empty(void)
@@ -405,4 +367,5 @@ void cache_empty(void)
 	__builtin_memset(cache.meta->hashes, 0, (uint8_t *)end - (uint8_t *)cache.meta->hashes);
 	__builtin_memset(cache.pages, 0, sizeof(cache.meta->pages));
 	reset();
+	tables_clear();
 }

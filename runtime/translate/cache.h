@@ -64,7 +64,6 @@ struct fragment {
 	uint32_t page_next[2]; /* of the fragments with code from the same page */
 	uint64_t pages[2];     /* page numbers; the second may be 0 */
 	uint32_t source;       /* offset of a copy of the program's code, if that may change */
-	uint32_t live_flags;   /* a bit for each landing and pad in it: flags are live there */
 	uint16_t nr_insns;
 	uint8_t nr_entries, nr_exits;
 	uint8_t flags;
@@ -75,8 +74,8 @@ struct lookup {
 	struct slot *slots; /* of the hash; struct slots_head lies before it */
 	struct entry *entries;
 	uint8_t *code;
-	uint64_t *tables; /* of candidates: for jumps, then for returns; TABLE_ENTRIES each */
-	uint32_t rotate;  /* not 0: the processor has rorx; see jump_index() */
+	struct tables *tables;
+	uint32_t jump_shift; /* the lowest bit of a target that chooses its place among the jumps */
 };
 
 /* Of the hash of entries by address. The key is ~pc, so that 0 means free. */
@@ -89,8 +88,6 @@ struct slots_head {
 	uint64_t mask;
 	uint64_t used;
 };
-
-#define TABLE_ENTRIES (1u << TABLE_BITS)
 
 /* The most that one fragment may be. */
 #define FRAGMENT_BYTES	 4096
@@ -112,19 +109,6 @@ struct cache {
 
 extern struct cache cache;
 
-/* The places of a target in the table; branch.c emits the same, and enter.S does it, too. */
-static inline uint64_t *jump_place(uint64_t target)
-{
-	if (cache.lookup.rotate)
-		target >>= 4;
-	return &cache.lookup.tables[target & (TABLE_ENTRIES - 1)];
-}
-
-static inline uint64_t *return_place(uint64_t target)
-{
-	return &cache.lookup.tables[TABLE_ENTRIES + (target & (TABLE_ENTRIES - 1))];
-}
-
 /* The entry with code for @pc, or 0. Needs no lock. */
 uint32_t cache_find(uint64_t pc);
 
@@ -138,10 +122,6 @@ void cache_disconnect(void);
 
 /* Forgets everything. Nobody is inside. */
 void cache_empty(void);
-
-/* Their places in the tables. */
-void cache_set_landing(const struct entry *entry);
-void cache_set_pad(const struct entry *entry);
 
 /* Takes the fragment that was built at the end of the arrays into the hash and links its exits. */
 void cache_publish(struct fragment *fragment);

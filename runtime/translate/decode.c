@@ -658,17 +658,6 @@ static void operand_effects(const struct insn *insn, struct insn_effects *e)
 		touch(e, insn->vvvv, s->vvvv_access, 8);
 }
 
-void insn_flags(const struct insn *insn, uint8_t *read, uint8_t *written)
-{
-	const struct insn_shape *s = insn->shape;
-
-	*read = s->flags_read;
-	*written = s->flags_written;
-	if (((s->traits & TRAIT_STRING) && (insn->prefixes & (PREFIX_REP | PREFIX_REPNE))) ||
-	    ((s->traits & TRAIT_COUNT) && may_shift_by_zero(insn)))
-		*read |= *written;
-}
-
 static bool memory_in_gs(const struct insn *insn)
 {
 	struct insn_effects effects;

@@ -5,6 +5,7 @@
  */
 #include "runtime/lock.h"
 #include "runtime/translate/build.h"
+#include "runtime/translate/tables.h"
 
 #include <linux/signal.h>
 
@@ -129,9 +130,9 @@ static void answer(const struct request *request, uint32_t id)
 	if (request->exit)
 		cache_link(request->exit, id);
 	if (request->arrival == ARRIVE_JUMP && entry->landing)
-		cache_set_landing(entry);
+		tables_set(TABLE_JUMPS, entry);
 	if (request->arrival == ARRIVE_RETURN && entry->pad)
-		cache_set_pad(entry);
+		tables_set(TABLE_RETURNS, entry);
 }
 
 /* Makes what was asked for. Returns with thread->inside and where to go on, or 0 for a fault. */

@@ -53,8 +53,7 @@ struct builder {
 
 	struct fragment *fragment;
 	unsigned int nr_insns;
-	unsigned int nr_arrivals; /* landings and pads so far */
-	uint32_t pad;		  /* where the last pad begins */
+	uint32_t pad; /* where the last pad begins */
 
 	/* Of a rehearsal: the address in the cache that is asked about, and the answer so far. */
 	uint64_t asked;

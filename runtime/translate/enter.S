@@ -168,18 +168,20 @@ translate_flags_kept:
 	test	%edx, %edx
 	je	2b
 	add	cache+LOOKUP_CODE(%rip), %rdx
+	mov	%rdx, %gs:THREAD_ARRIVAL
+	mov	cache+LOOKUP_TABLES(%rip), %rdx
 	mov	%gs:THREAD_TARGET, %rax
 	cmpl	$EXIT_RETURN_MISS, %gs:THREAD_EXIT
 	je	5f
-	cmpl	$0, cache+LOOKUP_ROTATE(%rip)
-	je	4f
+	and	(%rdx), %eax
+	cmpl	$0, cache+LOOKUP_SHIFT(%rip)
+	je	6f
 	shr	$4, %eax
-4:	movzwl	%ax, %eax
 	jmp	6f
-5:	movzwl	%ax, %eax
+5:	and	4(%rdx), %eax
 	add	$1 << TABLE_BITS, %eax
-6:	shl	$3, %rax
-	add	cache+LOOKUP_TABLES(%rip), %rax
+6:	lea	TABLES_PLACES(%rdx, %rax, 8), %rax
+	mov	%gs:THREAD_ARRIVAL, %rdx
 	/*
 	 * Somebody may be killing the entry: first it loses its body, then its place in the table.
 	 * With the full barrier of xchg between either he sees our store or we see that.

@@ -7,7 +7,7 @@
 #define LOOKUP_ENTRIES 8
 #define LOOKUP_CODE    16
 #define LOOKUP_TABLES  24
-#define LOOKUP_ROTATE  32
+#define LOOKUP_SHIFT   32
 
 #define SLOT_ENTRY     8
 #define HEAD_MASK      -16
@@ -23,7 +23,10 @@
 #define EXIT_RETURN_MISS 2 /* a return to thread->target was not */
 #define FIRST_EXIT	 3
 
-#define TABLE_BITS	16
+/* struct tables: a mask for jumps and one for returns, then their places. */
+#define TABLES_PLACES 4096
+#define TABLE_BITS    18
+
 #define HASH_MULTIPLIER 0x9e3779b97f4a7c15
 
 #endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/translate/tables.h"
+
+#include <cpuid.h>
+
+static enum table_index index_kind;
+
+/* AMD's processors before family 19h have a pext that takes dozens of cycles. */
+static bool quick_pext(void)
+{
+	unsigned int a, b, c, d, family;
+
+	__cpuid(0, a, b, c, d);
+	if (b != signature_AMD_ebx && b != 0x6f677948 /* Hygo */)
+		return true;
+	__cpuid(1, a, b, c, d);
+	family = (a >> 8 & 0xf) + (a >> 20 & 0xff);
+	return family >= 0x19;
+}
+
+static enum table_index choose_index(void)
+{
+	unsigned int a, b, c, d;
+
+	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_BMI2))
+		return INDEX_MOVZX;
+	return quick_pext() ? INDEX_PEXT : INDEX_RORX;
+}
+
+enum table_index tables_index(void)
+{
+	return index_kind;
+}
+
+static uint64_t address_of(uint32_t offset)
+{
+	return (uint64_t)cache.lookup.code + offset;
+}
+
+static uint64_t way_out(enum table table)
+{
+	return address_of(table == TABLE_JUMPS ? cache.jump_miss : cache.return_miss);
+}
+
+static uint32_t shift_of(enum table table)
+{
+	return table == TABLE_JUMPS ? cache.lookup.jump_shift : 0;
+}
+
+static uint64_t size_of(enum table table)
+{
+	return (tables()->masks[table] >> shift_of(table)) + 1UL;
+}
+
+static void fill(enum table table, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from; i < to; i++)
+		tables()->places[table][i] = way_out(table);
+}
+
+static void resize(enum table table, unsigned int bits)
+{
+	fill(table, 0, 1UL << bits);
+	__atomic_store_n(&tables()->masks[table], ((1u << bits) - 1) << shift_of(table),
+			 __ATOMIC_RELEASE);
+}
+
+void tables_clear(void)
+{
+	for (enum table table = TABLE_JUMPS; table <= TABLE_RETURNS; table++) {
+		fill(table, 0, size_of(table));
+		tables()->used[table] = 0;
+	}
+}
+
+void tables_init(struct tables *memory)
+{
+	index_kind = choose_index();
+	cache.lookup.tables = memory;
+	cache.lookup.jump_shift = index_kind == INDEX_MOVZX ? 0 : 4;
+	for (enum table table = TABLE_JUMPS; table <= TABLE_RETURNS; table++)
+		resize(table, index_kind == INDEX_PEXT ? TABLE_FIRST_BITS : TABLE_FIXED_BITS);
+}
+
+static uint32_t arrival_of(enum table table, const struct entry *entry)
+{
+	return table == TABLE_JUMPS ? entry->landing : entry->pad;
+}
+
+static void put(enum table table, const struct entry *entry)
+{
+	__atomic_store_n(table_place(table, entry->pc), address_of(arrival_of(table, entry)),
+			 __ATOMIC_RELEASE);
+}
+
+/*
+ * Other threads go on meanwhile: what they find is a candidate or a way out, by the old mask or the
+ * new one, and either is verified.
+ */
+static void grow(enum table table)
+{
+	const unsigned int bits = 63 - __builtin_clzl(size_of(table));
+
+	if (index_kind != INDEX_PEXT || bits >= TABLE_LAST_BITS)
+		return;
+	resize(table, bits + 1);
+	for (uint32_t i = 1; i < cache.nr_entries; i++) {
+		const struct entry *entry = &cache.lookup.entries[i];
+
+		if (entry->body && arrival_of(table, entry))
+			put(table, entry);
+	}
+}
+
+void tables_set(enum table table, const struct entry *entry)
+{
+	if (*table_place(table, entry->pc) == way_out(table) &&
+	    4UL * ++tables()->used[table] > size_of(table))
+		grow(table);
+	put(table, entry);
+}
+
+void tables_withdraw(enum table table, uint64_t pc, const struct fragment *f, uint32_t arrival)
+{
+	uint64_t *place = table_place(table, pc);
+	const uint64_t offset = *place - (uint64_t)cache.lookup.code;
+
+	if ((offset >= f->start && offset < f->end) || (arrival && offset == arrival))
+		__atomic_store_n(place, way_out(table), __ATOMIC_RELEASE);
+}
