@@ -107,7 +107,7 @@ static void map_program(struct image *program)
 
 	struct translate_memory memory = {
 		.code = (void *)code,
-		.tables = memory_allocate(TRANSLATE_TABLE_SIZE, 1UL << 31),
+		.tables = memory_allocate(TRANSLATE_TABLE_SIZE, WINDOW_LOW_END),
 		.meta = memory_allocate(TRANSLATE_META_SIZE, 0),
 	};
 

@@ -8,9 +8,12 @@
 #include "runtime/linux/memory.h"
 #include "runtime/sys.h"
 
-/* Where the kernel puts position-independent programs, and how many pages of it are random. */
-#define PROGRAM_BASE	     0x555555554000UL
-#define PROGRAM_RANDOM_PAGES (1UL << 28)
+/* Where the libraries end that are below the program. */
+#define LOW_START 0x10000000UL
+
+/* Programs lie in its upper part, and libraries below them. */
+#define PROGRAM_START	     0x50000000UL
+#define PROGRAM_RANDOM_PAGES (1UL << 16)
 
 #define HUGE_PAGE (2UL << 20)
 
@@ -24,9 +27,9 @@ static uint64_t random_base(void)
 	uint64_t random = 0;
 
 	if (sys(__NR_personality, 0xffffffff) & ADDR_NO_RANDOMIZE)
-		return PROGRAM_BASE;
+		return PROGRAM_START;
 	sys(__NR_getrandom, &random, sizeof(random), 1 /* GRND_NONBLOCK */);
-	return PROGRAM_BASE + random % PROGRAM_RANDOM_PAGES * PAGE;
+	return PROGRAM_START + random % PROGRAM_RANDOM_PAGES * PAGE;
 }
 
 static uint64_t map_at_once(uint64_t at, size_t size, uint64_t fixed)
@@ -47,6 +50,8 @@ bool window_boot(size_t code, size_t program, size_t align, uint64_t *code_at, u
 		align = PAGE;
 	for (int attempt = 0; attempt < 4 && !start; attempt++) {
 		base = (random_base() + align - 1) & -align;
+		if (base + program > WINDOW_LOW_END)
+			break;
 		start = map_at_once(base - code, code + program, MAP_FIXED_NOREPLACE);
 		if (start && start != base - code) {
 			sys(__NR_munmap, start, code + program);
@@ -63,7 +68,7 @@ bool window_boot(size_t code, size_t program, size_t align, uint64_t *code_at, u
 	}
 	*code_at = start;
 	*program_at = base;
-	bottom = base + program - WINDOW_SIZE;
+	bottom = base + program <= WINDOW_LOW_END ? LOW_START : base + program - WINDOW_SIZE;
 	next = top = start;
 	return true;
 }

@@ -7,9 +7,9 @@
  *	window.start                                                    window.end
  *	|   free  <-- libraries, top down | code cache | program (PIE) | heap (brk) -->
  *
- * The program stands last, so that its heap can grow out of the window. A program that is not
- * position-independent lies below 2 GiB, where absolute addresses reach; the window has its cache
- * and its libraries.
+ * It ends below 2 GiB if that can be had, where absolute addresses reach and fit into immediates.
+ *The program stands last, so that its heap can grow out of the window. If it is not
+ * position-independent, the window has its cache and its libraries.
  */
 #ifndef RUNTIME_LINUX_WINDOW_H
 #define RUNTIME_LINUX_WINDOW_H
@@ -20,8 +20,11 @@
 
 #define WINDOW_SIZE (2UL << 30)
 
+/* What the address sanitizer takes for its shadow begins here, a little below 2 GiB. */
+#define WINDOW_LOW_END 0x7fff0000UL
+
 /*
- * Boot: chooses the window, at random where the kernel would put programs, and maps in it @code
+ * Boot: chooses the window, at random, and maps in it @code
  * bytes for the cache and @program bytes, inaccessible, for a position-independent program, aligned
  * to @align. False when there is no room.
  */

@@ -64,57 +64,109 @@ static void emit_word(struct builder *b, enum reg reg, enum where where)
 }
 
 /*
- * Goes on if WORD, on top of the stack or thread->target, is @pc; else to @miss. Flags stay as they
+ * Goes on if WORD, on top of the stack or thread->target, is @pc; else to @way. Flags stay as they
  * are: even where they are dead at @pc, they may be live at what was meant.
  *
  *	mov WORD, %rcx			 mov %rdx, %gs:RDX
- *	lea -pc(%rcx), %rcx		 movabs $-pc, %rcx
- *	jrcxz 1f			 mov WORD, %rdx
- *	jmp miss			 lea (%rcx, %rdx), %rcx
- *    1:				 mov %gs:RDX, %rdx
- *					 jrcxz 1f
- *	(pc below 2 GiB)		 jmp miss
- *				       1:
+ *	lea 1-pc(%rcx), %rcx		 movabs $1-pc, %rcx
+ *	loop 1f				 mov WORD, %rdx
+ *					 lea (%rcx, %rdx), %rcx
+ *	(pc below 2 GiB)		 mov %gs:RDX, %rdx
+ *					 loop 1f
+ *
+ * 1: jmp way is somewhere near, where nobody comes by. loop is the one instruction that falls
+ * through for a single value and leaves flags alone; Intel's processors take long for it, and there
+ * it is -pc, and jrcxz over the jmp. A branch less that is taken is worth a tenth of the time of an
+ * interpreter.
  */
-static void emit_verify(struct builder *b, uint64_t pc, enum where where, uint32_t miss)
+struct verify {
+	enum where where;
+	uint8_t *to_miss; /* behind the rel8 of the loop; NULL: there is none */
+};
+
+static void emit_miss(struct builder *b, enum where where)
 {
+	mark(b, (struct state){.where = where, .spills = SPILL_RCX});
+	emit8(b, 0xe9);
+	emit_relative(b, (uint64_t)cache.lookup.code +
+				 (where == AT_STACK ? cache.return_miss : cache.jump_miss));
+}
+
+static struct verify emit_verify(struct builder *b, uint64_t pc, enum where where)
+{
+	const uint64_t constant = tables_quick_loop() - pc;
+	struct verify verify = {.where = where};
 	struct state state = {.where = where, .spills = SPILL_RCX};
 
 	mark(b, state);
 	if (pc < 1UL << 31) {
 		emit_word(b, REG_RCX, where);
 		EMIT(b, 0x48, 0x8d, 0x89);
-		emit32(b, (uint32_t)-pc);
+		emit32(b, (uint32_t)constant);
 	} else {
 		emit_spill(b, REG_RDX, THREAD_RDX);
 		state.spills |= SPILL_RDX;
 		mark(b, state);
 		EMIT(b, 0x48, 0xb9);
-		emit64(b, -pc);
+		emit64(b, constant);
 		emit_word(b, REG_RDX, where);
 		EMIT(b, 0x48, 0x8d, 0x0c, 0x11);
 		emit_fill(b, REG_RDX, THREAD_RDX);
 	}
-	EMIT(b, 0xe3, 0x05, 0xe9);
-	emit_relative(b, (uint64_t)cache.lookup.code + miss);
+	if (tables_quick_loop()) {
+		EMIT(b, 0xe2, 0);
+		verify.to_miss = b->at;
+	} else {
+		EMIT(b, 0xe3, 5);
+		emit_miss(b, where);
+	}
+	return verify;
 }
 
-void emit_landing(struct builder *b, uint64_t pc)
+/* At some place that is not on anybody's way, near what emit_verify() emitted. */
+static void emit_verify_miss(struct builder *b, const struct verify *verify)
 {
-	emit_verify(b, pc, AT_TARGET, cache.jump_miss);
+	if (!verify->to_miss)
+		return;
+	verify->to_miss[-1] = b->at - verify->to_miss;
+	emit_miss(b, verify->where);
+}
+
+/* What was meant is @pc. */
+static void emit_arrived(struct builder *b, const struct verify *verify, uint64_t pc)
+{
+	if (verify->where == AT_STACK)
+		EMIT(b, 0x48, 0x8d, 0x64, 0x24, 0x08); /* lea 8(%rsp), %rsp */
 	mark_pc(b, pc, SPILL_RCX);
 	emit_fill(b, REG_RCX, THREAD_RCX);
 	mark_pc(b, pc, 0);
 }
 
-void emit_pad(struct builder *b, uint64_t pc)
+/* An arrival on its own: the way to a miss comes before it. */
+static uint32_t emit_whole_arrival(struct builder *b, uint64_t pc, enum where where)
 {
-	b->pad = here(b) - (uint64_t)cache.lookup.code;
-	emit_verify(b, pc, AT_STACK, cache.return_miss);
-	EMIT(b, 0x48, 0x8d, 0x64, 0x24, 0x08); /* lea 8(%rsp), %rsp */
-	mark_pc(b, pc, SPILL_RCX);
-	emit_fill(b, REG_RCX, THREAD_RCX);
-	mark_pc(b, pc, 0);
+	struct verify verify;
+	uint8_t *miss = b->at;
+	uint32_t start;
+
+	if (tables_quick_loop())
+		emit_miss(b, where);
+	start = here(b) - (uint64_t)cache.lookup.code;
+	verify = emit_verify(b, pc, where);
+	if (verify.to_miss)
+		verify.to_miss[-1] = miss - verify.to_miss;
+	emit_arrived(b, &verify, pc);
+	return start;
+}
+
+uint32_t emit_landing(struct builder *b, uint64_t pc)
+{
+	return emit_whole_arrival(b, pc, AT_TARGET);
+}
+
+uint32_t emit_pad(struct builder *b, uint64_t pc)
+{
+	return emit_whole_arrival(b, pc, AT_STACK);
 }
 
 /* ---- conditions ---- */
@@ -207,6 +259,7 @@ void emit_return(struct builder *b)
  *	push ADDRESS		or movq $ADDRESS, (%rsp) where that can be said
  *	jmp TARGET
  *	ADDRESS
+ *	the pad's way to a miss
  * on:
  *
  * One store of 64 bits, since the load of the return finds a value only in a store that has all of
@@ -217,6 +270,7 @@ struct call {
 	uint8_t *to_end;   /* behind the rel8 of the jmp */
 	uint64_t address;
 	uint8_t spills;
+	struct verify verify;
 };
 
 static void begin_call(struct builder *b, struct call *call, uint8_t spills)
@@ -225,7 +279,9 @@ static void begin_call(struct builder *b, struct call *call, uint8_t spills)
 	call->spills = spills;
 	EMIT(b, 0xe8, 0, 0, 0, 0);
 	call->to_thunk = b->at;
-	emit_pad(b, call->address);
+	b->pad = here(b) - (uint64_t)cache.lookup.code;
+	call->verify = emit_verify(b, call->address, AT_STACK);
+	emit_arrived(b, &call->verify, call->address);
 	EMIT(b, 0xeb, 0);
 	call->to_end = b->at;
 	call->to_thunk[-4] = b->at - call->to_thunk;
@@ -254,6 +310,7 @@ static void end_call(struct builder *b, const struct call *call, uint8_t *push)
 		__builtin_memcpy(push - 4, &disp, 4);
 		emit64(b, call->address);
 	}
+	emit_verify_miss(b, &call->verify);
 	call->to_end[-1] = b->at - call->to_end;
 	mark_pc(b, call->address, 0);
 }

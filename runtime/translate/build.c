@@ -275,12 +275,13 @@ static void end_with_jump(struct builder *b)
 	emit_exit_jump(b, b->pc, b->fragment->flags & FRAGMENT_STEP ? EXIT_STEP : EXIT_LINK);
 }
 
-static void emit_arrival(struct builder *b)
+/* What the fragment begins with: puts into @entry where that is. */
+static void emit_arrival(struct builder *b, struct entry *entry)
 {
 	if (b->fragment->flags & FRAGMENT_LANDING)
-		emit_landing(b, b->pc);
+		entry->landing = emit_landing(b, b->pc);
 	if (b->fragment->flags & FRAGMENT_PAD)
-		emit_pad(b, b->pc);
+		entry->pad = emit_pad(b, b->pc);
 }
 
 /* Begins a fragment at the end of the arrays; nobody knows it until it is published. */
@@ -347,12 +348,8 @@ static void add_arrival(uint32_t id, enum arrival arrival)
 		   &(struct build_fault){0}))
 		return;
 	take_page(&b, b.pc >> PAGE_SHIFT);
-	emit_arrival(&b);
+	emit_arrival(&b, e);
 	end_with_jump(&b);
-	if (arrival == ARRIVE_JUMP)
-		e->landing = b.fragment->start;
-	else
-		e->pad = b.fragment->start;
 	end(&b);
 }
 
@@ -370,11 +367,10 @@ uint32_t build(uint64_t pc, enum arrival arrival, struct build_fault *fault)
 	}
 	if (!begin(&b, pc, flags[arrival], fault))
 		return 0;
-	emit_arrival(&b);
 	id = cache.nr_entries;
-	entry = add_entry(&b, pc, offset_here(&b));
-	entry->landing = arrival == ARRIVE_JUMP ? b.fragment->start : 0;
-	entry->pad = arrival == ARRIVE_RETURN ? b.fragment->start : 0;
+	entry = add_entry(&b, pc, 0);
+	emit_arrival(&b, entry);
+	entry->body = offset_here(&b);
 	do
 		next = build_next(&b, fault);
 	while (next == GO_ON);
@@ -423,7 +419,7 @@ struct state rehearse(const struct fragment *fragment, uint64_t address, uint8_t
 		b.copy = cache.sources + f.source + sizeof(copied);
 		b.copied = copied;
 	}
-	emit_arrival(&b);
+	emit_arrival(&b, &(struct entry){0});
 	while (b.nr_insns < f.nr_insns && here(&b) <= address) {
 		if (!fetch(&b, &(struct build_fault){0}))
 			return b.state;

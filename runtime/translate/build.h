@@ -71,9 +71,9 @@ void emit_return(struct builder *b);
 void emit_call(struct builder *b);
 void emit_call_indirect(struct builder *b);
 
-/* Where indirect jumps and calls to @pc, and returns to it, arrive. */
-void emit_landing(struct builder *b, uint64_t pc);
-void emit_pad(struct builder *b, uint64_t pc);
+/* Where indirect jumps and calls to @pc, or returns to it, arrive. The offset of where they do. */
+uint32_t emit_landing(struct builder *b, uint64_t pc);
+uint32_t emit_pad(struct builder *b, uint64_t pc);
 
 /* Writes the ways out at the start of a half of the cache. */
 void emit_ways_out(struct builder *b);

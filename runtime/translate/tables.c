@@ -4,32 +4,39 @@
 #include <cpuid.h>
 
 static enum table_index index_kind;
+static bool quick_loop;
 
-/* AMD's processors before family 19h have a pext that takes dozens of cycles. */
-static bool quick_pext(void)
+/* 0: not one of AMD's. */
+static unsigned int amd_family(void)
 {
-	unsigned int a, b, c, d, family;
+	unsigned int a, b, c, d;
 
 	__cpuid(0, a, b, c, d);
 	if (b != signature_AMD_ebx && b != 0x6f677948 /* Hygo */)
-		return true;
+		return 0;
 	__cpuid(1, a, b, c, d);
-	family = (a >> 8 & 0xf) + (a >> 20 & 0xff);
-	return family >= 0x19;
+	return (a >> 8 & 0xf) + (a >> 20 & 0xff);
 }
 
+/* AMD's processors before family 19h have a pext that takes dozens of cycles. */
 static enum table_index choose_index(void)
 {
+	const unsigned int amd = amd_family();
 	unsigned int a, b, c, d;
 
 	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_BMI2))
 		return INDEX_MOVZX;
-	return quick_pext() ? INDEX_PEXT : INDEX_RORX;
+	return !amd || amd >= 0x19 ? INDEX_PEXT : INDEX_RORX;
 }
 
 enum table_index tables_index(void)
 {
 	return index_kind;
+}
+
+bool tables_quick_loop(void)
+{
+	return quick_loop;
 }
 
 static uint64_t address_of(uint32_t offset)
@@ -76,6 +83,7 @@ void tables_clear(void)
 void tables_init(struct tables *memory)
 {
 	index_kind = choose_index();
+	quick_loop = amd_family() >= 0x15;
 	cache.lookup.tables = memory;
 	cache.lookup.jump_shift = index_kind == INDEX_MOVZX ? 0 : 4;
 	for (enum table table = TABLE_JUMPS; table <= TABLE_RETURNS; table++)
@@ -103,7 +111,7 @@ static void grow(enum table table)
 
 	if (index_kind != INDEX_PEXT || bits >= TABLE_LAST_BITS)
 		return;
-	resize(table, bits + 1);
+	resize(table, bits + 2 > TABLE_LAST_BITS ? TABLE_LAST_BITS : bits + 2);
 	for (uint32_t i = 1; i < cache.nr_entries; i++) {
 		const struct entry *entry = &cache.lookup.entries[i];
 
@@ -115,7 +123,7 @@ static void grow(enum table table)
 void tables_set(enum table table, const struct entry *entry)
 {
 	if (*table_place(table, entry->pc) == way_out(table) &&
-	    4UL * ++tables()->used[table] > size_of(table))
+	    32UL * ++tables()->used[table] > size_of(table))
 		grow(table);
 	put(table, entry);
 }

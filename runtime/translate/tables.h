@@ -14,7 +14,7 @@
 
 enum table { TABLE_JUMPS, TABLE_RETURNS };
 
-#define TABLE_FIRST_BITS 11
+#define TABLE_FIRST_BITS 13
 #define TABLE_FIXED_BITS 16
 #define TABLE_LAST_BITS	 18
 
@@ -33,6 +33,9 @@ enum table_index {
 };
 
 enum table_index tables_index(void);
+
+/* Whether loop is as quick as another branch. */
+bool tables_quick_loop(void);
 
 void tables_init(struct tables *memory);
 
