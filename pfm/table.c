@@ -8,7 +8,7 @@ enum { WHERE_PMU = 0x20000, WHERE_MASKS = 0x10000 };
 
 static uint64_t hash(uint32_t where, const char *name, size_t len)
 {
-	uint64_t h = 0xcbf29ce484222325 ^ where;
+	uint64_t h = 0xcbf29ce484222325 ^ where * 0x9e3779b97f4a7c15;
 
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = name[i];
