@@ -339,7 +339,7 @@ static void end(struct builder *b)
 /* Gives an entry the landing or pad that it lacks, in a fragment of its own. */
 static void add_arrival(uint32_t id, enum arrival arrival)
 {
-	struct entry *e = &cache.lookup.entries[id];
+	struct entry *e = &cache.lookup.entries[id], with;
 	struct builder b = {0};
 
 	if (arrival == ARRIVE_DIRECT || (arrival == ARRIVE_JUMP ? e->landing : e->pad))
@@ -348,9 +348,13 @@ static void add_arrival(uint32_t id, enum arrival arrival)
 		   &(struct build_fault){0}))
 		return;
 	take_page(&b, b.pc >> PAGE_SHIFT);
-	emit_arrival(&b, e);
+	with = *e;
+	emit_arrival(&b, &with);
 	end_with_jump(&b);
 	end(&b);
+	/* Other threads find it here, so only now. */
+	e->landing = with.landing;
+	e->pad = with.pad;
 }
 
 uint32_t build(uint64_t pc, enum arrival arrival, struct build_fault *fault)

@@ -261,26 +261,44 @@ static void publish_entry(uint32_t id)
 		tables_set(TABLE_JUMPS, entry);
 }
 
+/* The entry of @f for @pc that has code, or 0. */
+static uint32_t own_entry(const struct fragment *f, uint64_t pc)
+{
+	for (uint32_t id = f->entries; id < f->entries + f->nr_entries; id++)
+		if (cache.lookup.entries[id].pc == pc && cache.lookup.entries[id].body)
+			return id;
+	return 0;
+}
+
+static void link_or_stub(uint32_t id, const struct fragment *f)
+{
+	const struct exit *exit = &cache.exits[id];
+	uint32_t target = 0;
+
+	if (exit->kind == EXIT_LINK) {
+		target = own_entry(f, exit->target);
+		if (!target)
+			target = cache_find(exit->target);
+	}
+	if (target)
+		cache_link(id, target);
+	else
+		unlink_exit(id);
+}
+
+/* Once an entry is in the hash other threads may come by it, so all exits lead somewhere before. */
 void cache_publish(struct fragment *f)
 {
+	for (unsigned int i = 0; i < f->nr_exits; i++)
+		link_or_stub(f->exits + i, f);
+	for (unsigned int i = 0; i < 2; i++)
+		if (f->pages[i])
+			add_to_page(f, i);
 	while (4 * (head(cache.lookup.slots)->used + f->nr_entries) >
 	       3 * (head(cache.lookup.slots)->mask + 1))
 		grow();
 	for (unsigned int i = 0; i < f->nr_entries; i++)
 		publish_entry(f->entries + i);
-	for (unsigned int i = 0; i < f->nr_exits; i++) {
-		const uint32_t id = f->exits + i;
-		const uint32_t target =
-			cache.exits[id].kind == EXIT_LINK ? cache_find(cache.exits[id].target) : 0;
-
-		if (target)
-			cache_link(id, target);
-		else
-			unlink_exit(id);
-	}
-	for (unsigned int i = 0; i < 2; i++)
-		if (f->pages[i])
-			add_to_page(f, i);
 }
 
 /* The order matters to whoever looks the entry up meanwhile: see enter.S. */
