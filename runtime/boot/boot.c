@@ -83,30 +83,40 @@ static uint64_t reserve(const struct image *image)
 	return at;
 }
 
-static void map_program(struct image *program)
+/* Before anything of ours may come to lie there. */
+static void reserve_fixed(const struct image *program)
 {
-	bool movable = program->header.e_type == ET_DYN;
-	uint64_t size = program->high - program->low, code, at;
-	int64_t result;
+	int64_t result =
+		sys(__NR_mmap, program->low, program->high - program->low, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 
-	if (!window_boot(TRANSLATE_CODE_SIZE, movable ? size : 0, program->align, &code, &at))
+	check(result, "its addresses are taken");
+	if ((uint64_t)result != program->low)
+		check(-EEXIST, "its addresses are taken");
+}
+
+/* Maps the program, and the window that its code shares with the cache. Returns the cache. */
+static void *map_program(struct image *program)
+{
+	bool fixed = program->header.e_type == ET_EXEC;
+	uint64_t code, at;
+
+	if (fixed)
+		reserve_fixed(program);
+	if (!window_boot(TRANSLATE_CODE_SIZE, fixed ? 0 : program->high - program->low,
+			 program->align, &code, &at))
 		check(-ENOMEM, "no room for the code cache (ulimit -v)");
-	result = sys(__NR_mprotect, code, TRANSLATE_CODE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC);
-	check(result, "memory for translated code is refused");
+	check(sys(__NR_mprotect, code, TRANSLATE_CODE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC),
+	      "memory for translated code is refused");
 	memory_own(code, code + TRANSLATE_CODE_SIZE);
-	if (!movable) {
-		at = program->low;
-		result = sys(__NR_mmap, at, size, PROT_NONE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-			     0);
-		check(result, "its addresses are taken");
-		if ((uint64_t)result != at)
-			check(-EEXIST, "its addresses are taken");
-	}
-	check(image_map(program, descriptors.program, at - program->low), "mapping it");
+	check(image_map(program, descriptors.program, fixed ? 0 : at - program->low), "mapping it");
+	return (void *)code;
+}
 
+static void start_translator(void *code)
+{
 	struct translate_memory memory = {
-		.code = (void *)code,
+		.code = code,
 		.tables = memory_allocate(TRANSLATE_TABLE_SIZE, WINDOW_LOW_END),
 		.meta = memory_allocate(TRANSLATE_META_SIZE, 0),
 	};
@@ -222,7 +232,7 @@ _Noreturn void boot(uint64_t *top)
 	memory_own((uint64_t)__ehdr_start, (uint64_t)_end);
 	if (image_read(&program, descriptors.program) != IMAGE_GOOD)
 		check(-ENOEXEC, "its headers have changed");
-	map_program(&program);
+	start_translator(map_program(&program));
 	if (program.has_interpreter)
 		map_interpreter(&program, &interpreter);
 	place_heap(&program);

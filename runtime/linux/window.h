@@ -8,8 +8,8 @@
  *	|   free  <-- libraries, top down | code cache | program (PIE) | heap (brk) -->
  *
  * It ends below 2 GiB if that can be had, where absolute addresses reach and fit into immediates.
- *The program stands last, so that its heap can grow out of the window. If it is not
- * position-independent, the window has its cache and its libraries.
+ * The program stands last, so that its heap can grow. If it is not position-independent, the window
+ * has its cache and its libraries.
  */
 #ifndef RUNTIME_LINUX_WINDOW_H
 #define RUNTIME_LINUX_WINDOW_H
@@ -20,13 +20,14 @@
 
 #define WINDOW_SIZE (2UL << 30)
 
-/* What the address sanitizer takes for its shadow begins here, a little below 2 GiB. */
-#define WINDOW_LOW_END 0x7fff0000UL
+/* A little below 2 GiB: AddressSanitizer's shadow begins at 0x7fff7000, and Wine insists on a page
+ * at 0x7ffe0000. */
+#define WINDOW_LOW_END 0x7ffe0000UL
 
 /*
- * Boot: chooses the window, at random, and maps in it @code
- * bytes for the cache and @program bytes, inaccessible, for a position-independent program, aligned
- * to @align. False when there is no room.
+ * Boot: chooses the window, at random, and maps in it, inaccessible, @code bytes for the cache and
+ * @program bytes for a position-independent program, aligned to @align. False when there is no
+ * room.
  */
 bool window_boot(size_t code, size_t program, size_t align, uint64_t *code_at,
 		 uint64_t *program_at);
