@@ -100,6 +100,7 @@ def group_masks(event, alone, singles):
     for m in event['masks']:
         if m['name'] in defaults:
             m['group'] = defaults.index(m['name'])
+            m['default'] = True  # of perf's cache events it is not said
     event['groups'] = max(len(defaults), 1) if event['masks'] else 0
     # One that keeps the defaults of later groups away, which another of its group has.
     for group, members in several.items():

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Ask libtally-pfm and libpfm4 the same, and compare what they say.
+
+    compare_test.py [--pmus NAMES] [--verbose]
+
+In TAP: one case a PMU for what is listed (PMU, events, attributes of the three layers), one for what
+is encoded: every event, with every mask, every modifier, and pairs of masks, for the PMU and for
+perf. ASK is tests/pfm/ask, OURS our library, THEIRS a libpfm4 (libpfm.so.4), ASK_THEIRS another command
+to ask it with, where that needs an emulator.
+"""
+
+import argparse
+import itertools
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+ASK = os.environ['ASK']
+OURS = [ASK, os.environ['OURS']]
+THEIRS = shlex.split(os.environ.get('ASK_THEIRS', f"{ASK} {os.environ.get('THEIRS', 'libpfm.so.4')}"))
+ENV = dict(os.environ, LIBPFM_ENCODE_INACTIVE='1')
+HERE = os.path.dirname(os.path.abspath(__file__))
+LAYERS = (0, 1, 2)
+UMASK = '1'
+# Of the PMUs that the host has, present or default is asked only where both libraries look at the host.
+EMULATED = 'ASK_THEIRS' in os.environ
+PAIRS_AT_MOST = 300  # of one event
+
+VALUES = {'c': (1, 2, 255, 256), 'ldlat': (1, 3, 100, 65535, 65536), 'fe_thres': (0, 3, 7, 8),
+          'period': (100000,), 'freq': (99,), 'precise': (0, 1, 2, 3, 4), 'cpu': (0, 1)}
+
+
+def run(command, args=(), stdin=''):
+    done = subprocess.run(command + list(args), input=stdin, env=ENV, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, errors='replace', check=False)
+    if done.returncode:
+        raise RuntimeError(f'{shlex.join(command)}: {done.stderr.strip() or done.returncode}')
+    return done.stdout.splitlines()
+
+
+def listing(command, layer):
+    """PMU -> the lines about it, without descriptions"""
+    pmus, lines = {}, None
+    for line in run(command, [str(layer)]):
+        cells = line.split('\t')[:-1]
+        if cells[0] == 'pmu':
+            lines = pmus.setdefault(cells[1], [])
+            if EMULATED:
+                cells = cells[:-2]
+        elif cells[0] == 'attr' and cells[2] == UMASK and cells[-1] in ('0', cells[3]):
+            # The default value: of a mask its code, says pfm_get_event_attr_info(3); libpfm4 has 0.
+            cells[-1] = 'code'
+        lines.append(cells)
+    return pmus
+
+
+def systems_of_host(lines):
+    """Without tracepoints: which there are may change between two questions."""
+    kept, skipping = [], False
+    for cells in lines:
+        if cells[0] == 'event':
+            skipping = ':' in cells[1] or (cells[2] != '0' and cells[8] != '0' and
+                                           re.fullmatch(r'[a-z0-9_\-]+', cells[1]) is not None)
+        if not skipping:
+            kept.append(cells)
+    return kept
+
+
+def questions(pmu, lines):
+    """Event strings, with the layer they are for, from what a library lists in layer 2"""
+    events = []
+    for cells in lines:
+        if cells[0] == 'event':
+            events.append((cells[1], [], []))
+        elif cells[0] == 'attr':
+            events[-1][1 if cells[2] == UMASK else 2].append(cells[1])
+    asked = []
+    for event, masks, mods in events:
+        full = f'{pmu}::{event}'
+        for layer in LAYERS[:2]:
+            asked.append((layer, 9, full))
+            asked.extend((layer, 9, f'{full}:{mask}') for mask in masks)
+        first = f'{full}:{masks[0]}' if masks else full
+        for mod in mods:
+            for value in VALUES.get(mod, (0, 1)):
+                asked.extend((layer, 8, f'{first}:{mod}={value}') for layer in LAYERS)
+        asked.append((0, 0, f'{first}:u'))
+        asked.append((0, 9, f'{first}:NO_SUCH_MASK'))
+        asked.append((0, 9, f'{first}:c=1:c=2'))
+        asked.append((0, 9, f'{first}:0x1'))
+        pairs = list(itertools.combinations(masks, 2))
+        step = len(pairs) // PAIRS_AT_MOST + 1
+        asked.extend((0, 9, f'{full}:{a}:{b}') for a, b in pairs[::step])
+    return asked
+
+
+def compare(asked):
+    """[(question, ours, theirs)] where they differ"""
+    stdin = ''.join(f'{layer}\t{plm}\t{event}\n' for layer, plm, event in asked)
+    ours, theirs = run(OURS, stdin=stdin), run(THEIRS, stdin=stdin)
+    if len(ours) != len(asked) or len(theirs) != len(asked):
+        raise RuntimeError(f'{len(asked)} questions, {len(ours)} and {len(theirs)} answers')
+    return [(q, o, t) for q, o, t in zip(asked, ours, theirs) if o != t]
+
+
+def known_differences():
+    """Patterns of PMU::EVENT..., with why we differ"""
+    known = []
+    with open(os.path.join(HERE, 'differences.tsv'), encoding='utf-8') as file:
+        for line in file:
+            if line.strip() and not line.startswith('#'):
+                layers, pattern, reason = line.rstrip('\n').split('\t')
+                known.append((layers, re.compile(pattern), reason))
+    return known
+
+
+def is_known(known, layer, string):
+    return any(str(layer) in layers and pattern.fullmatch(string)
+               for layers, pattern, reason in known)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--pmus', help='only these, by commas')
+    parser.add_argument('--verbose', action='store_true', help='show every difference')
+    options = parser.parse_args()
+    try:
+        theirs = {layer: listing(THEIRS, layer) for layer in LAYERS}
+    except (RuntimeError, OSError) as error:
+        print(f'1..1\nok 1 - libpfm4 to compare with # SKIP {error}')
+        return
+    ours = {layer: listing(OURS, layer) for layer in LAYERS}
+    known = known_differences()
+    pmus = [p for p in ours[0] if p in theirs[0]]
+    if options.pmus:
+        pmus = [p for p in pmus if p in options.pmus.split(',')]
+    print(f'1..{2 * len(pmus)}')
+    number = totals = different = allowed = 0
+    shown = 10 ** 9 if options.verbose else 8
+
+    def case(name, problems):
+        nonlocal number
+        number += 1
+        print(f"{'not ok' if problems else 'ok'} {number} - {name}")
+        for line in problems[:shown]:
+            print('#', line)
+        if len(problems) > shown:
+            print(f'# and {len(problems) - shown} more')
+
+    for pmu in pmus:
+        problems, lines = [], 0
+        for layer in LAYERS:
+            a, b = ours[layer][pmu], theirs[layer].get(pmu, [])
+            if pmu == 'perf':
+                a, b = systems_of_host(a), systems_of_host(b)
+            lines += len(b)
+            if len(a) != len(b):
+                problems.append(f'layer {layer}: {len(a)} lines, libpfm4 {len(b)}')
+            event = ''
+            for x, y in zip(a, b):
+                if y[0] == 'event':
+                    event = y[1]
+                if x != y and not is_known(known, layer, f'{pmu}::{event} listed'):
+                    problems.append(f'layer {layer}, {event}: ' + ' '.join(x) +
+                                    ', libpfm4 ' + ' '.join(y))
+        case(f'{pmu}: {lines} lines listed', problems)
+
+        lines = theirs[2][pmu]
+        asked = questions(pmu, systems_of_host(lines) if pmu == 'perf' else lines)
+        found = compare(asked)
+        unknown = [(q, o, t) for q, o, t in found if not is_known(known, q[0], q[2])]
+        totals += len(asked)
+        different += len(unknown)
+        allowed += len(found) - len(unknown)
+        case(f'{pmu}: {len(asked)} strings encoded',
+             [f'{q[2]} (layer {q[0]}, levels {q[1]}): {o}, libpfm4 {t}' for q, o, t in unknown])
+    print(f'# {totals} strings: {totals - different - allowed} equal, {allowed} differ as listed in '
+          f'differences.tsv, {different} differ')
+
+
+if __name__ == '__main__':
+    try:
+        main()
+    except RuntimeError as error:
+        print(f'Bail out! {error}')
+        sys.exit(1)
