@@ -178,18 +178,31 @@ static void signals_of_others(sigset_t *signals)
 		sigdelset(signals, ours[i]);
 }
 
+static const char *remedy_for(int code, const char *name)
+{
+	bool searched = !strchr(name, '/');
+
+	switch (code) {
+	case -ENOENT:
+		return searched ? "no folder of PATH has it: check the spelling, or give its path"
+				: "";
+	case -EACCES:
+		return searched
+			       ? "PATH names it, or a folder that may not be searched: give its path, "
+				 "and check its x permission"
+			       : "make it executable with chmod +x";
+	}
+	return "";
+}
+
 static int find(const char *name, char path[PATH_MAX], struct tally_error *err)
 {
 	int code = monitor_find_command(name, path);
 
-	if (code == -ENOENT && !strchr(name, '/'))
-		return fail(err, code,
-			    "no folder of PATH has it: check the spelling, or give its path",
-			    "cannot execute '%s': %s", name, strerror(-code));
-	if (code)
-		return fail(err, code, code == -EACCES ? "make it executable with chmod +x" : "",
-			    "cannot execute '%s': %s", name, strerror(-code));
-	return 0;
+	if (!code)
+		return 0;
+	return fail(err, code, remedy_for(code, name), "cannot execute '%s': %s", name,
+		    strerror(-code));
 }
 
 int monitor_run(const char *runtime, char *const argv[], int *status, struct tally_error *err)

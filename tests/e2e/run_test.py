@@ -68,7 +68,7 @@ def case_a_signal_that_ends_the_command_ends_the_tool():
 
 
 def case_a_command_that_is_not_there():
-    done = under('no-such-command-anywhere')
+    done = under('no-such-command-anywhere', env={'PATH': '/usr/bin:/bin'})
     equal(done.returncode, 127)
     contains(done.stderr, "tally: cannot execute 'no-such-command-anywhere': No such file")
     contains(done.stderr, 'PATH')
