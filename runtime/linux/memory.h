@@ -52,8 +52,8 @@ void memory_free(void *at, size_t size);
 void memory_own(uint64_t start, uint64_t end);
 
 /*
- * The program faulted writing to @address. True if it may write there and the page was only watched,
- * be it that another thread's fault has ended that meanwhile: now it can be written, and
+ * The program faulted writing to @address. True if it may write there and the page was only
+ * watched, be it that another thread's fault has ended that meanwhile: now it can be written, and
  * translate_written() must be called with the state before the instruction.
  */
 bool memory_written(uint64_t address);
@@ -66,5 +66,11 @@ bool memory_unwatch_all(void);
 
 /* The same for the pages from @start on, which a call is about to write to. */
 void memory_unwatch(uint64_t start, size_t size);
+
+/*
+ * With the translator locked: the program may write to more from @start to @end than before. Code
+ * that lies there under another address, too, is to be translated anew, so that it is watched here.
+ */
+void memory_distrust_aliases(uint64_t start, uint64_t end);
 
 #endif

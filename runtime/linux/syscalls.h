@@ -72,7 +72,7 @@ syscall_handler sys_execve, sys_execveat;
 /* files.c: the path is the first argument, or the second, behind a directory */
 syscall_handler sys_path, sys_path_at;
 
-/* memory.c */
+/* memory_calls.c */
 syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys_shmdt, sys_read;
 
 /* brk.c */

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The program's calls that change its memory map. Where they touch what the map knows, they are
+ * made with the translator locked.
+ */
+#include <asm/errno.h>
+#include <asm/mman.h>
+#include <asm/stat.h>
+#include <linux/mman.h>
+
+#include "runtime/linux/memory.h"
+#include "runtime/linux/memory_map.h"
+#include "runtime/linux/syscalls.h"
+#include "runtime/linux/window.h"
+#include "runtime/sys.h"
+#include "runtime/translate/translate.h"
+
+/* The pages that a call with @start and @size is about; false when no page is. */
+static bool pages(uint64_t start, uint64_t size, uint64_t *end)
+{
+	*end = PAGE_UP(start + size);
+	return size && !(start % PAGE) && *end > start;
+}
+
+/* Whether [@start, @end) has anything that the map knows; and anything of the runtime. */
+static bool known(uint64_t start, uint64_t end, bool *own)
+{
+	bool any;
+
+	translate_lock();
+	any = map_has(start, end);
+	*own = any && map_has_own(start, end);
+	translate_unlock();
+	return any;
+}
+
+static bool shared_file(uint64_t flags)
+{
+	return (flags & MAP_TYPE) != MAP_PRIVATE && !(flags & MAP_ANONYMOUS);
+}
+
+/* The identity of what is mapped, so that aliases of code are found. */
+static void identify(struct range *range, uint64_t fd, uint64_t offset)
+{
+	struct stat file = {0};
+
+	sys(__NR_fstat, fd, &file);
+	range->kind = RANGE_SHARED;
+	range->device = file.st_dev;
+	range->inode = file.st_ino;
+	range->offset = offset;
+}
+
+static int64_t map_code(struct syscall *call)
+{
+	uint64_t prot = call->args[2], flags = call->args[3];
+	struct range range = {.prot = (uint8_t)(prot & (PROT_READ | PROT_WRITE | PROT_EXEC))};
+	bool code;
+	int64_t result;
+
+	translate_lock();
+	result = map_has_room() ? sys(__NR_mmap, call->args[0], call->args[1],
+				      memory_readable(prot), flags, call->args[4], call->args[5])
+				: -ENOMEM;
+	if (sys_failed(result)) {
+		translate_unlock();
+		return result;
+	}
+	range.start = (uint64_t)result;
+	range.end = PAGE_UP(range.start + call->args[1]);
+	code = map_remove(range.start, range.end);
+	if (shared_file(flags))
+		identify(&range, call->args[4], call->args[5]);
+	if (shared_file(flags) || prot & PROT_EXEC)
+		map_add(&range);
+	if (code)
+		translate_invalidate(range.start, range.end);
+	memory_distrust_aliases(range.start, range.end);
+	translate_unlock();
+	return result;
+}
+
+int64_t sys_mmap(struct thread *thread, struct syscall *call)
+{
+	uint64_t start = call->args[0], size = call->args[1], prot = call->args[2];
+	uint64_t flags = call->args[3], end;
+	bool replaces = flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE);
+	bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+	bool some = false, own = false;
+
+	if (fixed && pages(start, size, &end))
+		some = known(start, end, &own);
+	if (own)
+		return replaces ? -ENOMEM : -EEXIST;
+	if (!start && !fixed && !(flags & MAP_32BIT) &&
+	    (prot & PROT_EXEC || (!(flags & MAP_ANONYMOUS) && !shared_file(flags))))
+		call->args[0] = window_hint(size);
+	if (some || prot & PROT_EXEC || shared_file(flags))
+		return map_code(call);
+	return syscall_pass(thread, call);
+}
+
+int64_t sys_munmap(struct thread *thread, struct syscall *call)
+{
+	uint64_t start = call->args[0], end;
+	bool own, code = false;
+	int64_t result;
+
+	if (!pages(start, call->args[1], &end))
+		return syscall_pass(thread, call);
+	window_freed(start, end);
+	if (!known(start, end, &own))
+		return syscall_pass(thread, call);
+	if (own)
+		return -EINVAL;
+	translate_lock();
+	result = map_has_room() ? sys(__NR_munmap, start, call->args[1]) : -ENOMEM;
+	if (!result)
+		code = map_remove(start, end);
+	if (code)
+		translate_invalidate(start, end);
+	translate_unlock();
+	return result;
+}
+
+/* mprotect and pkey_mprotect */
+int64_t sys_mprotect(struct thread *thread, struct syscall *call)
+{
+	uint64_t start = call->args[0], prot = call->args[2], end;
+	bool own = false, code = false, some;
+	int64_t result;
+
+	if (!pages(start, call->args[1], &end))
+		return syscall_pass(thread, call);
+	some = known(start, end, &own);
+	if (own)
+		return -EINVAL;
+	if (!some && !(prot & PROT_EXEC))
+		return syscall_pass(thread, call);
+	/* Of a stack, all below @start too: memory_code() finds it when it is executed. */
+	if (!some && prot & PROT_GROWSDOWN)
+		return syscall_pass(thread, call);
+	translate_lock();
+	result = map_has_room() ? sys(call->number, start, call->args[1], memory_readable(prot),
+				      call->args[3])
+				: -ENOMEM;
+	if (!result)
+		code = map_protect(start, end, prot & (PROT_READ | PROT_WRITE | PROT_EXEC));
+	if (code)
+		translate_invalidate(start, end);
+	memory_distrust_aliases(start, end);
+	translate_unlock();
+	return result;
+}
+
+/* Moves the map's range along with the kernel's; both are one mapping, of one protection. */
+static void move(uint64_t start, uint64_t end, uint64_t to, uint64_t to_end, bool stays)
+{
+	const struct range *range = map_at(start);
+	struct range moved = {0};
+
+	if (range) {
+		moved = *range;
+		moved.offset += start - range->start;
+	}
+	moved.start = to;
+	moved.end = to_end;
+	if (!stays)
+		map_remove(start, end);
+	map_remove(to, to_end);
+	if (range)
+		map_add(&moved);
+}
+
+int64_t sys_mremap(struct thread *thread, struct syscall *call)
+{
+	uint64_t start = call->args[0], new_size = call->args[2], flags = call->args[3];
+	uint64_t end, to = call->args[4], to_end = to;
+	bool own = false, own_to = false, some, some_to = false;
+	int64_t result;
+
+	if (!pages(start, call->args[1], &end))
+		return syscall_pass(thread, call);
+	some = known(start, end, &own);
+	if (flags & MREMAP_FIXED && pages(to, new_size, &to_end))
+		some_to = known(to, to_end, &own_to);
+	if (own || own_to)
+		return -EINVAL;
+	if (!some && !some_to)
+		return syscall_pass(thread, call);
+	memory_unwatch(start, end - start);
+	translate_lock();
+	result = map_has_room() ? sys(__NR_mremap, start, call->args[1], new_size, flags, to)
+				: -ENOMEM;
+	if (!sys_failed(result)) {
+		move(start, end, (uint64_t)result, PAGE_UP((uint64_t)result + new_size),
+		     flags & MREMAP_DONTUNMAP);
+		translate_invalidate(start, end);
+		if (to_end > to)
+			translate_invalidate(to, to_end);
+	}
+	translate_unlock();
+	return result;
+}
+
+int64_t sys_madvise(struct thread *thread, struct syscall *call)
+{
+	uint64_t start = call->args[0], end;
+	bool own = false, some = false;
+	int64_t result;
+
+	if (pages(start, call->args[1], &end))
+		some = known(start, end, &own);
+	if (own)
+		return -EINVAL;
+	if (!some)
+		return syscall_pass(thread, call);
+	/* Advice may empty pages of their contents. */
+	translate_lock();
+	result = sys(__NR_madvise, start, call->args[1], call->args[2]);
+	if (!result)
+		translate_invalidate(start, end);
+	translate_unlock();
+	return result;
+}
+
+/* shmat with SHM_EXEC is found by memory_code(); what it leaves behind goes here. */
+int64_t sys_shmdt(struct thread *thread, struct syscall *call)
+{
+	int64_t result = syscall_pass(thread, call);
+	const struct range *range;
+	uint64_t start = call->args[0], end;
+
+	if (result)
+		return result;
+	translate_lock();
+	range = map_at(start);
+	if (range && range->kind == RANGE_PRIVATE && range->start == start) {
+		end = range->end;
+		map_remove(start, end);
+		translate_invalidate(start, end);
+	}
+	translate_unlock();
+	return 0;
+}
+
+/*
+ * read, pread64, recvfrom: at a page that is watched the kernel would stop short, which of a file
+ * nobody expects. Whatever else finds such a page gets EFAULT first: see syscall_pass().
+ */
+int64_t sys_read(struct thread *thread, struct syscall *call)
+{
+	memory_unwatch(call->args[1], call->args[2]);
+	return sys_descriptor(thread, call);
+}
