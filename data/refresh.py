@@ -86,8 +86,8 @@ def group_masks(event, alone, singles):
     # A default of a group: one that it itself, alone, does not have added.
     defaults = []
     for name in hidden:
-        if not any(set(added.get(name, ())) == set(added.get(d, ())) and d in alone and name in alone
-                   for d in defaults):
+        if not any(name in added and d in added and set(added[name]) == set(added[d]) and
+                   d in alone and name in alone for d in defaults):
             defaults.append(name)
     several = {}
     for m in masks:

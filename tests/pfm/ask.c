@@ -85,6 +85,14 @@ static void show_all(pfm_os_t os)
 	}
 }
 
+/* The numbers of events are each library's own: what they stand for can be compared. */
+static const char *name_of(int idx)
+{
+	pfm_event_info_t e = {.size = sizeof e};
+
+	return lib.event_info(idx, PFM_OS_NONE, &e) == PFM_SUCCESS ? e.name : "?";
+}
+
 static void show_codes(const char *event, int levels)
 {
 	char *full = NULL;
@@ -93,7 +101,7 @@ static void show_codes(const char *event, int levels)
 
 	printf("%d", rc);
 	if (rc == PFM_SUCCESS) {
-		printf("\t%s\t%#x", full, arg.idx);
+		printf("\t%s\t%s", full, name_of(arg.idx));
 		for (int i = 0; i < arg.count; i++)
 			printf("\t%#llx", (unsigned long long)arg.codes[i]);
 		free(arg.codes);
@@ -111,7 +119,7 @@ static void show_attr(const char *event, int levels, pfm_os_t os)
 
 	printf("%d", rc);
 	if (rc == PFM_SUCCESS) {
-		printf("\t%s\t%#x\t%d\t%d\t", full, arg.idx, arg.cpu, arg.flags);
+		printf("\t%s\t%s\t%d\t%d\t", full, name_of(arg.idx), arg.cpu, arg.flags);
 		for (size_t i = 0; i < sizeof attr; i++)
 			printf("%02x", ((unsigned char *)&attr)[i]);
 		free(full);

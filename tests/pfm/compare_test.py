@@ -49,9 +49,9 @@ def listing(command, layer):
             lines = pmus.setdefault(cells[1], [])
             if EMULATED:
                 cells = cells[:-2]
-        elif cells[0] == 'attr' and cells[2] == UMASK and cells[-1] in ('0', cells[3]):
-            # The default value: of a mask its code, says pfm_get_event_attr_info(3); libpfm4 has 0.
-            cells[-1] = 'code'
+        elif cells[0] == 'attr':
+            # The default value, which libpfm4 leaves 0; we say what pfm_get_event_attr_info(3) does.
+            cells.pop()
         lines.append(cells)
     return pmus
 
