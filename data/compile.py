@@ -18,7 +18,7 @@ TYPES = {'unknown': 0, 'core': 1, 'uncore': 2, 'os': 3}
 VENDORS = {'intel': 0, 'amd': 1, 'arm': 2}
 MODS = 'k u e i c t ldlat intx intxcp fe_thres h g hv'.split()
 FLAGS = ('precise spec nospec hw_smpl default nocombo excl_group_gt excl_group_but_0 groups_excl '
-         'offcore frontend ldlat requires_default').split()
+         'offcore frontend ldlat code').split()
 MASK_64 = (1 << 64) - 1
 WHERE_PMU, WHERE_MASKS = 0x20000, 0x10000
 NOWHERE = 0xffff

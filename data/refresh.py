@@ -218,8 +218,14 @@ def learn(oracle, pmu):
                 if mod in ('ldlat', 'fe_thres'):
                     if got[(m['name'], mod)][0] == 0:
                         m['flags'].append('ldlat' if mod == 'ldlat' else 'frontend')
+                    elif got[(m['name'], mod)][0] == ERR_ATTR_SET:
+                        m['mods'].append(mod)
                 elif got.get((m['name'], mod), (0,))[0] == ERR_ATTR_SET:
                     m['mods'].append(mod)
+            first = got[(m['name'],)][2][0] & 0xffff
+            if encoder(pmu['name']) == 'intel' and m['code'] and first == m['code'] & 0xffff != (
+                    (e['code'] | m['code'] << 8) & 0xffff):
+                m['flags'].append('code')
         firsts = {got[(m['name'],)][2] for m in plain}
         if 'fe_thres' in e['mods']:
             e['flags'].append('frontend')

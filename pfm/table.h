@@ -59,11 +59,12 @@ enum table_flag {
 	TABLE_EXCL_GROUP_GT = 1 << 6,	 /* excludes masks of the groups after its own */
 	TABLE_EXCL_GROUP_BUT_0 = 1 << 7, /* excludes masks of all groups but its own and group 0 */
 	/* events */
-	TABLE_GROUPS_EXCL = 1 << 8,	  /* masks of one group only */
-	TABLE_OFFCORE = 1 << 9,		  /* masks go to the second code (perf: config1) */
-	TABLE_FRONTEND = 1 << 10,	  /* so do masks above bit 7, and fe_thres */
-	TABLE_LDLAT = 1 << 11,		  /* the latency goes to the second code */
-	TABLE_REQUIRES_DEFAULT = 1 << 12, /* a group without a mask and without a default fails */
+	TABLE_GROUPS_EXCL = 1 << 8, /* masks of one group only */
+	TABLE_OFFCORE = 1 << 9,	    /* masks go to the second code (perf: config1) */
+	TABLE_FRONTEND = 1 << 10,   /* so do masks above bit 7, and fe_thres */
+	TABLE_LDLAT = 1 << 11,	    /* the latency goes to the second code */
+	/* masks */
+	TABLE_CODE = 1 << 12, /* the code is that of event and mask: it replaces the event's */
 };
 
 struct table_pmu {
