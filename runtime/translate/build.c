@@ -77,8 +77,11 @@ static bool take_page(struct builder *b, uint64_t page)
 		return true;
 	if (f->pages[0] && f->pages[1])
 		return false;
-	if (b->range.writable && !(f->flags & FRAGMENT_STEP))
+	if (b->range.writable && !(f->flags & (FRAGMENT_STEP | FRAGMENT_CHECKED))) {
+		if (cache_is_hot(page))
+			return false;
 		memory_watch(page << PAGE_SHIFT, (page + 1) << PAGE_SHIFT);
+	}
 	f->pages[f->pages[0] ? 1 : 0] = page;
 	return true;
 }
@@ -195,7 +198,7 @@ static enum next step(struct builder *b)
 
 static bool full(const struct builder *b)
 {
-	return b->nr_insns >= MAX_INSNS || b->fragment->nr_exits >= MAX_EXITS ||
+	return b->nr_insns >= b->limit || b->fragment->nr_exits >= MAX_EXITS ||
 	       b->fragment->nr_entries >= MAX_ENTRIES ||
 	       offset_here(b) - b->fragment->start > FRAGMENT_BYTES - 2 * INSN_BYTES;
 }
@@ -260,7 +263,7 @@ static enum next build_next(struct builder *b, struct build_fault *fault)
 	if (full(b) || !next_insn(b, fault))
 		return STOP;
 	class = b->insn.class;
-	if (b->nr_insns && known_call(b))
+	if (b->nr_insns && !(b->fragment->flags & FRAGMENT_CHECKED) && known_call(b))
 		return STOP;
 	if (class == INSN_JMP)
 		last = !worth_following(b, insn_target(&b->insn, b->pc));
@@ -297,7 +300,10 @@ static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct bui
 	cache.code_next = (cache.code_next + 15) & ~15u;
 	b->at = cache.lookup.code + cache.code_next;
 	b->pc = b->source_end = pc;
+	b->limit = MAX_INSNS;
 	b->fragment = f;
+	if (b->range.writable && !(flags & FRAGMENT_STEP) && cache_is_hot(pc >> PAGE_SHIFT))
+		flags |= FRAGMENT_CHECKED;
 	*f = (struct fragment){
 		.pc = pc,
 		.start = cache.code_next,
@@ -363,7 +369,7 @@ uint32_t build(uint64_t pc, enum arrival arrival, struct build_fault *fault)
 	uint32_t id = cache_find(pc);
 	struct builder b = {0};
 	struct entry *entry;
-	enum next next;
+	enum next next = GO_ON;
 
 	if (id) {
 		add_arrival(id, arrival);
@@ -375,9 +381,14 @@ uint32_t build(uint64_t pc, enum arrival arrival, struct build_fault *fault)
 	entry = add_entry(&b, pc, 0);
 	emit_arrival(&b, entry);
 	entry->body = offset_here(&b);
-	do
+	if (b.fragment->flags & FRAGMENT_CHECKED) {
+		if (plan_check(&b, fault))
+			emit_check(&b);
+		else
+			next = STOP;
+	}
+	while (next == GO_ON)
 		next = build_next(&b, fault);
-	while (next == GO_ON);
 	if (!b.nr_insns) {
 		cache.nr_entries = b.fragment->entries;
 		cache.nr_exits = b.fragment->exits;
@@ -424,6 +435,8 @@ struct state rehearse(const struct fragment *fragment, uint64_t address, uint8_t
 		b.copied = copied;
 	}
 	emit_arrival(&b, &(struct entry){0});
+	if (f.checked)
+		emit_check(&b);
 	while (b.nr_insns < f.nr_insns && here(&b) <= address) {
 		if (!fetch(&b, &(struct build_fault){0}))
 			return b.state;

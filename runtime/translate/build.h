@@ -43,6 +43,15 @@ struct state rehearse(const struct fragment *fragment, uint64_t address, uint8_t
 /* Decodes the instruction at b->pc. Returns 0, or how that fails, with @fault filled in. */
 bool fetch(struct builder *b, struct build_fault *fault);
 
+/* ---- check.c ---- */
+
+/* How much of the code at b->pc a fragment that checks itself may be made from: b->limit
+ * instructions, fragment->checked bytes. False if there is none. */
+bool plan_check(struct builder *b, struct build_fault *fault);
+
+/* Leaves by EXIT_STALE if that code is not what it was. */
+void emit_check(struct builder *b);
+
 /* ---- exits ---- */
 
 /* The rel32 of an exit to @target; the caller has called align_patch(). */

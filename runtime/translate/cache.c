@@ -29,7 +29,13 @@ enum {
 struct page {
 	uint64_t number; /* 0: free */
 	uint32_t fragments;
+	uint32_t written; /* how often in a row, */
+	uint32_t last;	  /* the last time when there were so many fragments */
 };
+
+/* A page is hot when it was written as often in a row with hardly anything else built meanwhile.
+ * What a compiler puts on a page that has other functions already is not. */
+enum { HOT_WRITES = 16, HOT_FRAGMENTS = 64 };
 
 struct meta {
 	struct fragment fragments[MAX_FRAGMENTS];
@@ -216,6 +222,24 @@ static void forget_page(struct page *page)
 		cache_kill(f);
 	}
 	page->fragments = 0;
+}
+
+void cache_written(uint64_t number)
+{
+	struct page *page = find_page(number);
+
+	if (!page->number)
+		return;
+	if (cache.nr_fragments - page->last > HOT_FRAGMENTS)
+		page->written = 0;
+	page->written++;
+	page->last = cache.nr_fragments;
+	forget_page(page);
+}
+
+bool cache_is_hot(uint64_t page)
+{
+	return find_page(page)->written >= HOT_WRITES;
 }
 
 void cache_forget_pages(uint64_t first, uint64_t last)

@@ -26,7 +26,8 @@ enum exit_kind {
 	EXIT_SYSCALL,
 	EXIT_INT80,
 	EXIT_DETACH,
-	EXIT_STEP, /* a fragment of one instruction, not to be found again, is done */
+	EXIT_STALE, /* the fragment of target is not what the program has there any more */
+	EXIT_STEP,  /* a fragment of one instruction, not to be found again, is done */
 };
 
 struct exit {
@@ -49,10 +50,11 @@ struct entry {
 };
 
 enum fragment_flag {
-	FRAGMENT_LANDING = 1, /* begins with a landing, */
-	FRAGMENT_PAD = 2,     /* or with a return pad; */
-	FRAGMENT_ARRIVAL = 4, /* and has nothing else than that and a jump to the entry */
-	FRAGMENT_STEP = 8,    /* one instruction, made to be executed once */
+	FRAGMENT_LANDING = 1,  /* begins with a landing, */
+	FRAGMENT_PAD = 2,      /* or with a return pad; */
+	FRAGMENT_ARRIVAL = 4,  /* and has nothing else than that and a jump to the entry */
+	FRAGMENT_CHECKED = 16, /* compares the program's code with what it was made from */
+	FRAGMENT_STEP = 8,     /* one instruction, made to be executed once */
 	FRAGMENT_DEAD = 16,
 };
 
@@ -65,6 +67,7 @@ struct fragment {
 	uint64_t pages[2];     /* page numbers; the second may be 0 */
 	uint32_t source;       /* offset of a copy of the program's code, if that may change */
 	uint16_t nr_insns;
+	uint8_t checked; /* bytes that it compares */
 	uint8_t nr_entries, nr_exits;
 	uint8_t flags;
 };
@@ -134,6 +137,12 @@ void cache_unlink(uint32_t exit);
 
 /* Nobody finds the fragment any more. */
 void cache_kill(struct fragment *fragment);
+
+/* Somebody wrote to a page that was watched: kills what was made of it. */
+void cache_written(uint64_t page);
+
+/* Whether that happens so often that the page had better not be watched. */
+bool cache_is_hot(uint64_t page);
 
 /* Kills what was made of pages @first to @last. */
 void cache_forget_pages(uint64_t first, uint64_t last);

@@ -223,6 +223,18 @@ static void system_call(struct thread *thread, unsigned int length)
 	linux_syscall(thread);
 }
 
+/* What is executed at @pc was made from something else. */
+static void forget(uint64_t pc)
+{
+	uint32_t id;
+
+	lock_take(&lock);
+	id = cache_find(pc);
+	if (id)
+		cache_kill(&cache.fragments[cache.lookup.entries[id].fragment]);
+	lock_give(&lock);
+}
+
 void translate_left(struct thread *thread)
 {
 	/* Nothing is emptied before we say that we are out. */
@@ -251,6 +263,9 @@ void translate_left(struct thread *thread)
 		thread->regs.rip += exit.length;
 		linux_int80(thread);
 		break;
+	case EXIT_STALE:
+		forget(thread->regs.rip);
+		break;
 	case EXIT_DETACH:
 		linux_detach(thread);
 		break;
@@ -274,7 +289,7 @@ void translate_written(struct thread *thread, uint64_t address)
 	thread->inside = 0;
 	thread->step = 0;
 	lock_take(&lock);
-	cache_forget_pages(page, page);
+	cache_written(page);
 	if (rip >> PAGE_SHIFT == page || (rip + INSN_MAX - 1) >> PAGE_SHIFT == page) {
 		if (!cache_room())
 			empty();

@@ -53,7 +53,8 @@ struct builder {
 
 	struct fragment *fragment;
 	unsigned int nr_insns;
-	uint32_t pad; /* where the last pad begins */
+	unsigned int limit; /* as many at most */
+	uint32_t pad;	    /* where the last pad begins */
 
 	/* Of a rehearsal: the address in the cache that is asked about, and the answer so far. */
 	uint64_t asked;

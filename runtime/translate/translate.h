@@ -49,8 +49,9 @@ _Noreturn void translate_run(struct thread *thread);
 /*
  * The program's memory from @start to @end has changed or ceased to be executable: no thread begins
  * anew to execute what was translated from there. The memory map has to call it on munmap, mremap,
- * mmap over something, and on mprotect that takes PROT_EXEC away; with the translator locked, so that
- * the lock is given back when nothing old is left, and nobody meets the new memory with the old code.
+ * mmap over something, and on mprotect that takes PROT_EXEC away; with the translator locked, so
+ * that the lock is given back when nothing old is left, and nobody meets the new memory with the
+ * old code.
  */
 void translate_invalidate(uint64_t start, uint64_t end);
 

@@ -15,6 +15,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "runtime/translate/cache.h"
+
 /* ---- random numbers ---- */
 
 static uint64_t seed;
@@ -600,12 +602,14 @@ static void on_step(void (*handler)(int, siginfo_t *, void *))
 
 /* ---- the tests ---- */
 
+static int protection;
+
 static void new_program(uint64_t program)
 {
 	seed = program;
 	mprotect(world->code, CODE_SIZE, PROT_READ | PROT_WRITE);
 	make_program();
-	mprotect(world->code, CODE_SIZE, PROT_READ | PROT_EXEC);
+	mprotect(world->code, CODE_SIZE, protection);
 	for (unsigned int i = 0; i < DATA_SIZE; i++)
 		world->data.scratch[i] = any(256);
 	memcpy(&world->before, &world->data, sizeof(world->data));
@@ -711,12 +715,26 @@ static bool runs_library(uint64_t n)
 }
 
 /* What is emitted depends on where the program is. */
-static void new_world(int flags)
+static void new_world(int flags, int prot)
 {
 	world = mmap(NULL, sizeof(*world), PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
-	mprotect(world->code, CODE_SIZE, PROT_READ | PROT_EXEC);
+	protection = prot;
+	mprotect(world->code, CODE_SIZE, prot);
 	host_maps();
+}
+
+/* Makes the translator think that data lies between the code, so that fragments check themselves.
+ */
+static bool heat(uint64_t program)
+{
+	const uint64_t code = (uint64_t)world->code, page = 4096;
+	bool hot = agrees(program);
+
+	for (uint64_t p = code; p < code + CODE_SIZE; p += page)
+		for (unsigned int i = 0; i < 32; i++)
+			translate_written(host_thread(), p);
+	return hot && cache_is_hot(code / page);
 }
 
 int main(int argc, char **argv)
@@ -725,15 +743,19 @@ int main(int argc, char **argv)
 	const uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("1..5\n");
+	printf("1..8\n");
 	trace.states = malloc(TRACE_MAX * sizeof(*trace.states));
 	host_start();
 	run(1, "the C library runs", runs_library, 3, 1000);
-	new_world(MAP_32BIT);
+	new_world(MAP_32BIT, PROT_READ | PROT_EXEC);
 	run(2, "random programs in low memory end alike", agrees, programs, first << 20);
 	run(3, "every step has a true state", recovers, programs / 20 + 1, first << 20);
-	new_world(0);
+	new_world(0, PROT_READ | PROT_EXEC);
 	run(4, "random programs in high memory end alike", agrees, programs, first << 21);
 	run(5, "every step has a true state", recovers, programs / 20 + 1, first << 21);
+	new_world(0, PROT_READ | PROT_WRITE | PROT_EXEC);
+	run(6, "pages become hot", heat, 1, first << 20);
+	run(7, "programs between data end alike", agrees, programs / 4 + 1, first << 22);
+	run(8, "every step has a true state", recovers, programs / 20 + 1, first << 22);
 	return 0;
 }
