@@ -5,16 +5,6 @@
 
 #include "runtime/translate/emit.h"
 
-/*
- * Hooks for what is to happen beside the program. They may emit code that leaves all registers and
- * flags alone; all NULL as long as nothing is counted.
- */
-struct instrument {
-	void (*block)(struct builder *b, uint64_t pc);
-	void (*memory)(struct builder *b, const struct insn_memory *operand);
-	void (*branch)(struct builder *b);
-};
-
 /* How an entry is made ready to be arrived at. */
 enum arrival { ARRIVE_DIRECT, ARRIVE_JUMP, ARRIVE_RETURN };
 
