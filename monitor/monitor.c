@@ -39,10 +39,11 @@ __attribute__((format(printf, 4, 5))) static int fail(struct tally_error *err, i
 static int raise_descriptor(int fd)
 {
 	struct rlimit limit;
-	int raised = fcntl(fd, F_DUPFD, HANDOVER_DESCRIPTORS);
+	int raised;
 
 	if (fd < 0)
 		return -1;
+	raised = fcntl(fd, F_DUPFD, HANDOVER_DESCRIPTORS);
 	if (raised < 0 && !getrlimit(RLIMIT_NOFILE, &limit))
 		for (int from = (int)limit.rlim_cur - 1; raised < 0 && from > fd; from--)
 			raised = fcntl(fd, F_DUPFD, from);

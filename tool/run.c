@@ -50,12 +50,16 @@ static bool find_runtime(char path[PATH_MAX])
 static int end_like(int status)
 {
 	const struct rlimit no_core = {0, 0};
+	sigset_t signals;
 
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
 	/* A core file would be of this process, and in the way of the command's. */
 	setrlimit(RLIMIT_CORE, &no_core);
 	signal(WTERMSIG(status), SIG_DFL);
+	sigemptyset(&signals);
+	sigaddset(&signals, WTERMSIG(status));
+	sigprocmask(SIG_UNBLOCK, &signals, NULL);
 	raise(WTERMSIG(status));
 	return 128 + WTERMSIG(status);
 }

@@ -67,6 +67,16 @@ def case_a_signal_that_ends_the_command_ends_the_tool():
         equal(done.stderr, '')
 
 
+def case_the_signal_need_not_have_been_free_to_come():
+    def block():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+
+    code = ('import os, signal; signal.signal(15, signal.SIG_DFL);'
+            'signal.pthread_sigmask(signal.SIG_UNBLOCK, [15]); os.kill(os.getpid(), 15)')
+    equal(python(code, preexec_fn=block).returncode, -signal.SIGTERM)
+
+
 def case_a_command_that_is_not_there():
     done = under('no-such-command-anywhere', env={'PATH': '/usr/bin:/bin'})
     equal(done.returncode, 127)
