@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /*
  * The compiled table of PMUs, events and unit masks: what data/compile.py writes and pfm/ reads.
  *
@@ -54,7 +55,8 @@ enum table_flag {
 	TABLE_SPEC_FALSE = 1 << 2, /* counts only what retires */
 	TABLE_HW_SMPL = 1 << 3,
 	/* masks */
-	TABLE_DEFAULT = 1 << 4,
+	TABLE_DEFAULT = 1 << 4,		 /* added where the group has no other, and reported so */
+	TABLE_IMPLIED = 1 << 13,	 /* added, but not reported */
 	TABLE_NO_COMBO = 1 << 5,	 /* alone in its group */
 	TABLE_EXCL_GROUP_GT = 1 << 6,	 /* excludes masks of the groups after its own */
 	TABLE_EXCL_GROUP_BUT_0 = 1 << 7, /* excludes masks of all groups but its own and group 0 */

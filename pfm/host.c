@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+#include "pfm/host.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <perfmon/pfmlib.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+struct host tly_pfm_host;
+
+struct processor {
+	int vendor; /* enum table_vendor, -1 if it is another's */
+	unsigned int family, model;
+	bool architected; /* has Intel's architected counters */
+};
+
+#if defined(__x86_64__) || defined(__i386__)
+static struct processor identify(void)
+{
+	unsigned int a, b, c, d, leaves;
+	struct processor cpu = {.vendor = -1};
+
+	if (!__get_cpuid(0, &leaves, &b, &c, &d))
+		return cpu;
+	if (b == signature_INTEL_ebx && c == signature_INTEL_ecx && d == signature_INTEL_edx)
+		cpu.vendor = TABLE_INTEL;
+	else if (b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx)
+		cpu.vendor = TABLE_AMD;
+	if (!__get_cpuid(1, &a, &b, &c, &d))
+		return cpu;
+	cpu.family = a >> 8 & 0xf;
+	cpu.model = a >> 4 & 0xf;
+	if (cpu.family == 6 || cpu.family == 15)
+		cpu.model |= (a >> 16 & 0xf) << 4;
+	if (cpu.family == 15)
+		cpu.family += a >> 20 & 0xff;
+	if (cpu.vendor == TABLE_INTEL && leaves >= 10 && __get_cpuid(10, &a, &b, &c, &d))
+		cpu.architected = (a & 0xff) > 0;
+	return cpu;
+}
+#elif defined(__aarch64__)
+static struct processor identify(void)
+{
+	static const char path[] = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1";
+	struct processor cpu = {.vendor = TABLE_ARM};
+	unsigned long long midr;
+	FILE *file = fopen(path, "re");
+
+	if (!file || fscanf(file, "%llx", &midr) != 1)
+		cpu.vendor = -1;
+	else
+		cpu.family = midr >> 24 & 0xff, cpu.model = midr >> 4 & 0xfff;
+	if (file)
+		fclose(file);
+	return cpu;
+}
+#else
+static struct processor identify(void)
+{
+	return (struct processor){.vendor = -1};
+}
+#endif
+
+static bool models_match(const struct table_pmu *pmu, const struct processor *cpu)
+{
+	const struct table_model *models = table_models(pmu);
+
+	for (unsigned int i = 0; i < pmu->n_models; i++)
+		if (models[i].vendor == cpu->vendor && models[i].family == cpu->family &&
+		    cpu->model >= models[i].first && cpu->model <= models[i].last)
+			return true;
+	return false;
+}
+
+static bool is_present(const struct table_pmu *pmu, const struct processor *cpu)
+{
+	switch (pmu->encoder) {
+	case TABLE_ENCODE_PERF:
+	case TABLE_ENCODE_PERF_RAW:
+		return true;
+	case TABLE_ENCODE_X86_ARCH:
+		return cpu->architected;
+	case TABLE_ENCODE_RAPL:
+	case TABLE_ENCODE_AMD64_L3:
+	case TABLE_ENCODE_AMD64_NB:
+		return models_match(pmu, cpu) && tly_pfm_device_type(pmu) >= 0;
+	default:
+		return models_match(pmu, cpu);
+	}
+}
+
+/* Whether a list with commas has the name. With forced units, what follows the comma is an option.
+ */
+static bool list_has(const char *list, const char *name, bool first_only)
+{
+	size_t len = strlen(name);
+
+	while (list && *list) {
+		size_t word = strcspn(list, ",");
+
+		if (word == len && strncasecmp(list, name, len) == 0)
+			return true;
+		if (first_only)
+			break;
+		list += word;
+		list += *list == ',';
+	}
+	return false;
+}
+
+static bool is_set(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value && atoi(value);
+}
+
+void tly_pfm_detect(struct host *host)
+{
+	const char *forced = getenv("LIBPFM_FORCE_PMU"), *disabled = getenv("LIBPFM_DISABLED_PMUS");
+	struct processor cpu = identify();
+	bool any = false;
+
+	host->verbose = is_set("LIBPFM_VERBOSE");
+	host->debug = is_set("LIBPFM_DEBUG");
+	host->out = is_set("LIBPFM_DEBUG_STDOUT") ? stdout : stderr;
+	host->encode_inactive = getenv("LIBPFM_ENCODE_INACTIVE") != NULL;
+	memset(host->present, 0, sizeof(host->present));
+
+	for (size_t i = 0; i < tly_pfm_table.n_pmus && i < 64 * 16; i++) {
+		const struct table_pmu *pmu = table_pmus() + i;
+		const char *name = table_string(pmu->name);
+		bool present = forced ? list_has(forced, name, true) : is_present(pmu, &cpu);
+
+		if (list_has(disabled, name, false))
+			present = false;
+		if (!present)
+			continue;
+		host->present[i / 64] |= 1ULL << (i % 64);
+		any = true;
+		tly_pfm_debug("%s is present", name);
+	}
+	if (forced && !any)
+		tly_pfm_verbose("LIBPFM_FORCE_PMU=%s: no such PMU", forced);
+	/* A wrong name there leaves nothing usable, and is no error to programs. */
+	host->result = any || forced ? PFM_SUCCESS : PFM_ERR_NOTSUPP;
+}
+
+const struct table_pmu *tly_pfm_unit(unsigned int id)
+{
+	const struct table_pmu *pmus = table_pmus();
+
+	for (size_t i = 0; i < tly_pfm_table.n_pmus; i++)
+		if (pmus[i].id == id)
+			return &pmus[i];
+	return NULL;
+}
+
+int tly_pfm_device_type(const struct table_pmu *pmu)
+{
+	const char *list = table_string(pmu->devices);
+
+	while (list && *list) {
+		int len = strcspn(list, ","), type, fields;
+		char path[256];
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%.*s/type", len, list);
+		file = fopen(path, "re");
+		if (file) {
+			fields = fscanf(file, "%d", &type);
+			fclose(file);
+			if (fields == 1)
+				return type;
+		}
+		list += len;
+		list += *list == ',';
+	}
+	return -1;
+}
+
+static void say(const char *format, va_list args)
+{
+	FILE *out = tly_pfm_host.out;
+
+	flockfile(out);
+	fputs("libtally-pfm: ", out);
+	vfprintf(out, format, args);
+	fputc('\n', out);
+	funlockfile(out);
+}
+
+void tly_pfm_verbose(const char *format, ...)
+{
+	va_list args;
+
+	if (!tly_pfm_host.verbose && !tly_pfm_host.debug)
+		return;
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
+
+void tly_pfm_debug(const char *format, ...)
+{
+	va_list args;
+
+	if (!tly_pfm_host.debug)
+		return;
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
