@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /* What pfm_initialize() found out: the units of this machine and what the environment asks for. */
 #ifndef PFM_HOST_H
 #define PFM_HOST_H

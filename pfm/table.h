@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * The compiled table of PMUs, events and unit masks: what data/compile.py writes and pfm/ reads.
  *

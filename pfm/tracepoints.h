@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 /*
  * The kernel's tracepoints: each system is an event of the unit "perf" and each of its tracepoints
  * a mask of that. They are looked for when something asks for them first, as that takes longer than

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 #ifndef PERFMON_PFMLIB_PERF_EVENT_H
 #define PERFMON_PFMLIB_PERF_EVENT_H
 
