@@ -10,6 +10,14 @@ struct limits {
 	unsigned int only;
 };
 
+static void note_limits(const struct table_mask *mask, struct limits *limits)
+{
+	if (mask->flags & TABLE_EXCL_GROUP_GT && mask->group < limits->last)
+		limits->last = mask->group;
+	if (mask->flags & TABLE_EXCL_GROUP_BUT_0)
+		limits->only = mask->group;
+}
+
 static int check_given(const struct request *request, const struct table_mask *masks,
 		       struct limits *limits)
 {
@@ -29,10 +37,7 @@ static int check_given(const struct request *request, const struct table_mask *m
 			alone[group] = true;
 		if (count[group] > 1 && alone[group])
 			return PFM_ERR_FEATCOMB;
-		if (masks[i].flags & TABLE_EXCL_GROUP_GT && group < limits->last)
-			limits->last = group;
-		if (masks[i].flags & TABLE_EXCL_GROUP_BUT_0)
-			limits->only = group;
+		note_limits(&masks[i], limits);
 	}
 	if (n_groups > 1 && entry->flags & TABLE_GROUPS_EXCL)
 		return PFM_ERR_FEATCOMB;
@@ -56,7 +61,8 @@ static bool group_given(const struct request *request, const struct table_mask *
 	return false;
 }
 
-static int add_defaults(struct request *request, const struct table_mask *masks, unsigned int group)
+static int add_defaults(struct request *request, const struct table_mask *masks, unsigned int group,
+			struct limits *limits)
 {
 	const struct table_event *entry = request->event.entry;
 	bool added = false;
@@ -66,6 +72,7 @@ static int add_defaults(struct request *request, const struct table_mask *masks,
 			continue;
 		request_add_mask(request, i);
 		added = true;
+		note_limits(&masks[i], limits);
 	}
 	return added ? PFM_SUCCESS : PFM_ERR_UMASK;
 }
@@ -93,7 +100,7 @@ int tly_pfm_complete_masks(struct request *request, uint64_t *bits)
 			continue;
 		if (group_given(request, masks, group))
 			continue;
-		rc = add_defaults(request, masks, group);
+		rc = add_defaults(request, masks, group, &limits);
 		if (rc)
 			return rc;
 	}
