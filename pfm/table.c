@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pfm/table.h"
 
 #include <stdbool.h>
