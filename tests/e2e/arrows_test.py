@@ -113,6 +113,10 @@ def case_the_tool_uses_the_library_by_its_public_headers():
          folder_of(name) == 'tool' or (path == 'tool/run.c' and name == 'monitor/monitor.h'))
 
 
+def case_the_events_of_libpfm4_use_nothing_else_of_ours():
+    hold('pfm', lambda path, name: folder_of(name) == 'pfm')
+
+
 def case_examples_use_what_is_installed():
     hold('examples', lambda path, name: name in PUBLIC or name == 'tally/tally.h')
 
