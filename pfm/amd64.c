@@ -42,7 +42,7 @@ int tly_pfm_encode_amd64(struct request *request)
 	if (rc)
 		return rc;
 	default_levels(request);
-	sel = (event & 0xff) | (event & 0xf00) << (SEL_EVENT_HIGH - 8) | bits << 8;
+	sel = (event & 0xff) | (event & 0xf00) << (SEL_EVENT_HIGH - 8) | (bits & 0xff) << 8;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		uint64_t value = request->value[mod_index(fields[i].mod)];
 

@@ -497,8 +497,6 @@ static const char *fault_of(const struct table_pmu *pmu, const struct table_even
 
 		if (!label || !*label)
 			return "has a unit mask without a name";
-		if (mask->group >= event->groups)
-			return "has a unit mask of a group that is not counted";
 		if (tly_table_find_mask(event, label, strlen(label)) < 0)
 			return "has a unit mask that is not found by its name";
 	}
