@@ -54,6 +54,16 @@ static bool is_load_latency(const struct request *request)
 	return false;
 }
 
+static bool replaces_code(const struct request *request)
+{
+	const struct table_mask *masks = table_masks(request->event.entry);
+
+	for (unsigned int i = 0; i < request->event.entry->n_masks; i++)
+		if (request_has_mask(request, i) && masks[i].flags & TABLE_CODE)
+			return true;
+	return false;
+}
+
 /* The second code of a load latency event. Its mask must have been asked for. */
 static int encode_latency(struct request *request, bool asked)
 {
@@ -128,7 +138,9 @@ int tly_pfm_encode_intel(struct request *request)
 	rc = tly_pfm_complete_masks(request, &bits);
 	if (rc)
 		return rc;
-	if (!second)
+	if (replaces_code(request))
+		sel = bits;
+	else if (!second)
 		sel |= bits << 8;
 	default_levels(request);
 	rc = merge_fields(request, &sel);

@@ -68,7 +68,7 @@ static int add_defaults(struct request *request, const struct table_mask *masks,
 	bool added = false;
 
 	for (unsigned int i = 0; i < entry->n_masks; i++) {
-		if (masks[i].group != group || !(masks[i].flags & (TABLE_DEFAULT | TABLE_IMPLIED)))
+		if (masks[i].group != group || !(masks[i].flags & TABLE_DEFAULT))
 			continue;
 		request_add_mask(request, i);
 		added = true;

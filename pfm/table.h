@@ -55,11 +55,10 @@ enum table_flag {
 	TABLE_SPEC_FALSE = 1 << 2, /* counts only what retires */
 	TABLE_HW_SMPL = 1 << 3,
 	/* masks */
-	TABLE_DEFAULT = 1 << 4,		 /* added where its group has no other, and reported so */
+	TABLE_DEFAULT = 1 << 4,
 	TABLE_NO_COMBO = 1 << 5,	 /* alone in its group */
 	TABLE_EXCL_GROUP_GT = 1 << 6,	 /* excludes masks of the groups after its own */
 	TABLE_EXCL_GROUP_BUT_0 = 1 << 7, /* excludes masks of all groups but its own and group 0 */
-	TABLE_IMPLIED = 1 << 12,	 /* as default, but not reported */
 	/* events */
 	TABLE_GROUPS_EXCL = 1 << 8, /* masks of one group only */
 	TABLE_OFFCORE = 1 << 9,	    /* masks go to the second code (perf: config1) */
@@ -101,7 +100,7 @@ struct table_event {
 	uint16_t n_masks;
 	uint16_t mods;
 	uint16_t flags;
-	uint8_t groups; /* of masks */
+	uint8_t groups; /* that need a mask; those behind them may go without */
 	uint8_t aux;	/* TABLE_ENCODE_PERF: the type */
 	uint16_t reserved;
 };
