@@ -412,6 +412,7 @@ static void count_child(int number, siginfo_t *info, void *context)
 static void case_child_signals(void)
 {
 	sigset_t set;
+	const char *result;
 	int status, go[2];
 
 	no_core();
@@ -460,7 +461,8 @@ static void case_child_signals(void)
 	child = fork();
 	if (child == 0)
 		_exit(6);
-	say("SA_NOCLDWAIT: %s signals %d\n", result_name(wait(&status)), (int)children);
+	result = result_name(wait(&status));
+	say("SA_NOCLDWAIT: %s signals %d\n", result, (int)children);
 	signal(SIGCHLD, SIG_IGN);
 	child = fork();
 	if (child == 0)
@@ -495,9 +497,11 @@ static void on_terminal_stop(int number, siginfo_t *info, void *context)
 
 static void case_stop_and_continue(void)
 {
-	int status;
-	pid_t child = fork();
+	int status, go[2];
+	pid_t child;
 
+	need(pipe(go) == 0);
+	child = fork();
 	if (child == 0) {
 		setpgid(0, 0);
 		handle(SIGCONT, on_continue, 0);
@@ -506,6 +510,8 @@ static void case_stop_and_continue(void)
 		for (volatile long i = 0; !continued; i++)
 			;
 		continued = 0;
+		/* A stop that comes before anybody waits for the continuation hides that. */
+		need(read(go[0], &byte, 1) == 1);
 		raise(SIGTSTP);
 		say("back from the stop, continued %d\n", (int)continued);
 		for (;;)
@@ -516,6 +522,7 @@ static void case_stop_and_continue(void)
 	kill(child, SIGCONT);
 	need(waitpid(child, &status, WCONTINUED) == child);
 	say_status("child", status);
+	need(write(go[1], "x", 1) == 1);
 	need(waitpid(child, &status, WUNTRACED) == child);
 	say_status("child", status);
 	kill(child, SIGCONT);
