@@ -79,19 +79,22 @@ static int encode_latency(struct request *request, bool asked)
 	return PFM_SUCCESS;
 }
 
+/* The number of cycles shows in fe_thres, and cannot be changed where a mask has it. */
 static int encode_frontend(struct request *request, uint64_t bits)
 {
-	int i = mod_index(TABLE_MOD_FE_THRES);
-	bool timed = (bits & 0xff) == FRONTEND_LATENCY && !(bits >> FRONTEND_CYCLES & 0xfff);
+	bool given = request->given & TABLE_MOD_FE_THRES;
+	bool timed = (bits & 0xff) == FRONTEND_LATENCY;
+	uint64_t fixed = timed ? bits >> FRONTEND_CYCLES & MAX_FRONTEND_CYCLES : 0;
+	uint64_t *cycles = &request->value[mod_index(TABLE_MOD_FE_THRES)];
 
-	if (timed && !(request->given & TABLE_MOD_FE_THRES))
-		request->value[i] = DEFAULT_FRONTEND_CYCLES;
-	if (request->value[i] > MAX_FRONTEND_CYCLES)
+	if (given && (*cycles < 1 || *cycles > MAX_FRONTEND_CYCLES))
 		return PFM_ERR_ATTR_VAL;
-	if (request->given & TABLE_MOD_FE_THRES && request->value[i] == 0)
-		return PFM_ERR_ATTR_VAL;
+	if (given && fixed && *cycles != fixed)
+		return PFM_ERR_ATTR_SET;
+	if (!given && timed)
+		*cycles = fixed ? fixed : DEFAULT_FRONTEND_CYCLES;
 	if (timed)
-		bits |= request->value[i] << FRONTEND_CYCLES;
+		bits |= *cycles << FRONTEND_CYCLES;
 	request->codes[request->n_codes++] = bits;
 	return PFM_SUCCESS;
 }
