@@ -263,7 +263,7 @@ bool cache_room(void)
 	       cache.nr_exits + FRAGMENT_EXITS <= MAX_EXITS &&
 	       cache.nr_pages + 2 <= PAGE_SLOTS * 3 / 4 &&
 	       cache.nr_sources + FRAGMENT_BYTES <= SOURCES_SIZE &&
-	       head(cache.lookup.slots)->used + FRAGMENT_ENTRIES <= LAST_SLOTS * 3 / 4 &&
+	       head(cache.lookup.slots)->used + FRAGMENT_ENTRIES <= LAST_SLOTS / 2 &&
 	       cache.code_next + FRAGMENT_BYTES + SLACK <= STUBS;
 }
 
@@ -318,8 +318,8 @@ void cache_publish(struct fragment *f)
 	for (unsigned int i = 0; i < 2; i++)
 		if (f->pages[i])
 			add_to_page(f, i);
-	while (4 * (head(cache.lookup.slots)->used + f->nr_entries) >
-	       3 * (head(cache.lookup.slots)->mask + 1))
+	while (2 * (head(cache.lookup.slots)->used + f->nr_entries) >
+	       head(cache.lookup.slots)->mask + 1)
 		grow();
 	for (unsigned int i = 0; i < f->nr_entries; i++)
 		publish_entry(f->entries + i);

@@ -739,7 +739,7 @@ static bool heat(uint64_t program)
 
 int main(int argc, char **argv)
 {
-	const unsigned int programs = argc > 1 ? strtoul(argv[1], NULL, 0) : 300;
+	const unsigned int programs = argc > 1 ? strtoul(argv[1], NULL, 0) : 100;
 	const uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
