@@ -168,6 +168,7 @@ static void test_refusals(void **state)
 	assert_refused("skl::L2_RQSTS:0x3f:MISS", PFM_ERR_ATTR);
 	assert_refused("skl::L2_RQSTS:0x100", PFM_ERR_ATTR);
 	assert_refused("skl::L2_RQSTS:MISS:ldlat=4", PFM_ERR_ATTR);
+	assert_refused("skl::L2_RQSTS:MISS:e", PFM_ERR_ATTR);
 	assert_refused("skl::L2_RQSTS:MISS:c", PFM_ERR_ATTR_VAL);
 	assert_refused("skl::L2_RQSTS:MISS:c=", PFM_ERR_ATTR_VAL);
 	assert_refused("skl::L2_RQSTS:MISS:c=256", PFM_ERR_ATTR_VAL);

@@ -116,6 +116,10 @@ static int merge_fields(struct request *request, uint64_t *sel)
 		*value |= fixed;
 		*sel |= *value << fields[i].shift;
 	}
+	/* Edges are those of the comparison with the counter mask. */
+	if (request->given & TABLE_MOD_E && request->value[mod_index(TABLE_MOD_E)] &&
+	    !request->value[mod_index(TABLE_MOD_C)])
+		return PFM_ERR_ATTR;
 	return PFM_SUCCESS;
 }
 

@@ -13,7 +13,7 @@
 const struct modifier tly_pfm_mods[N_MODS] = {
 	BOOL("k", "count in the kernel"),
 	BOOL("u", "count in user mode"),
-	BOOL("e", "count how often the condition begins (usually with c=1 or more)"),
+	BOOL("e", "count how often the condition begins (on Intel with c=1 or more)"),
 	BOOL("i", "count the cycles with fewer events than c, instead of those with as many"),
 	INTEGER("c",
 		"count the cycles with at least this many events (0 to 255; 0: count the events)"),
