@@ -109,3 +109,15 @@ valgrind --version
 
 #: stripped
 cp /bin/ls ls; strip -R .comment ls; ./ls -d /; rm ls
+
+#: more-code-than-the-cache-holds timeout 120 needs gcc
+awk 'BEGIN { n = 300000; for (i = 0; i < n; i++) printf "f%d: lea %d(%%rdi), %%eax\ntest $1, %%al\njz 1f\ninc %%edx\n1: xor %%eax, %%edx\nrol $3, %%edx\nret\n", i, i
+	print ".globl run\nrun: xor %edx, %edx"; for (i = 0; i < n; i++) print "call f" i; print "mov %edx, %eax\nret\n.section .note.GNU-stack, \"\", @progbits" }' >f.s
+cat >t.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+unsigned run(unsigned);
+static void *all(void *p) { for (int i = 0; i < 2; i++) printf("%x\n", run(7)); return p; }
+int main(void) { pthread_t t[3]; for (int i = 0; i < 3; i++) pthread_create(&t[i], 0, all, 0); for (int i = 0; i < 3; i++) pthread_join(t[i], 0); return 0; }
+END
+gcc -O1 -pthread t.c f.s -o t && ./t; rm -f f.s t
