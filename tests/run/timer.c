@@ -443,12 +443,16 @@ static void switch_fiber(int number, siginfo_t *info, void *context)
 	swapcontext(&fibers[from], &fibers[current]);
 }
 
+/* The mask of a context holds before its stack does: a signal must not come in between. */
+static sigset_t alarm_set;
 static void fiber(int me)
 {
+	need(sigprocmask(SIG_UNBLOCK, &alarm_set, NULL) == 0);
 	while (!stop) {
 		need(work(10) == 55);
 		fiber_turns[me]++;
 	}
+	need(sigprocmask(SIG_BLOCK, &alarm_set, NULL) == 0);
 	start(ITIMER_REAL, 0);
 	setcontext(&home);
 }
@@ -459,6 +463,9 @@ static void case_contexts(void)
 	volatile bool done = false;
 
 	handle(SIGALRM, switch_fiber, 0);
+	sigemptyset(&alarm_set);
+	sigaddset(&alarm_set, SIGALRM);
+	need(sigprocmask(SIG_BLOCK, &alarm_set, NULL) == 0);
 	for (int i = 0; i < FIBERS; i++) {
 		getcontext(&fibers[i]);
 		fibers[i].uc_stack.ss_sp = stacks[i];
