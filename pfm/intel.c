@@ -99,6 +99,13 @@ static int encode_frontend(struct request *request, uint64_t bits)
 	return PFM_SUCCESS;
 }
 
+/* Edges are those of the comparison with the counter mask, but on the Atoms up to Goldmont. */
+static bool edges_need_counter_mask(const struct table_pmu *pmu)
+{
+	return pmu->id != PFM_PMU_INTEL_ATOM && pmu->id != PFM_PMU_INTEL_SLM &&
+	       pmu->id != PFM_PMU_INTEL_GLM;
+}
+
 /*
  * The values of the modifiers in fields of the register. What the event or a mask sets itself shows
  * too, and can be given only as it is.
@@ -116,9 +123,8 @@ static int merge_fields(struct request *request, uint64_t *sel)
 		*value |= fixed;
 		*sel |= *value << fields[i].shift;
 	}
-	/* Edges are those of the comparison with the counter mask. */
-	if (request->given & TABLE_MOD_E && request->value[mod_index(TABLE_MOD_E)] &&
-	    !request->value[mod_index(TABLE_MOD_C)])
+	if (edges_need_counter_mask(request->event.pmu) && request->given & TABLE_MOD_E &&
+	    request->value[mod_index(TABLE_MOD_E)] && !request->value[mod_index(TABLE_MOD_C)])
 		return PFM_ERR_ATTR;
 	return PFM_SUCCESS;
 }
