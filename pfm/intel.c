@@ -99,11 +99,11 @@ static int encode_frontend(struct request *request, uint64_t bits)
 	return PFM_SUCCESS;
 }
 
-/* Edges are those of the comparison with the counter mask, but on the Atoms up to Goldmont. */
+/* Edges are those of the comparison with the counter mask, but on Atoms. */
 static bool edges_need_counter_mask(const struct table_pmu *pmu)
 {
 	return pmu->id != PFM_PMU_INTEL_ATOM && pmu->id != PFM_PMU_INTEL_SLM &&
-	       pmu->id != PFM_PMU_INTEL_GLM;
+	       pmu->id != PFM_PMU_INTEL_GLM && pmu->id != PFM_PMU_INTEL_TMT;
 }
 
 /*
