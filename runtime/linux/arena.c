@@ -12,7 +12,13 @@
 #include "runtime/string.h"
 #include "runtime/sys.h"
 
-enum { TRIES = 4096 };
+enum { TRIES = 4096, REUSE_TRIES = 16 };
+
+/* Page 0. Both are hints: what is free, the locks know. */
+struct header {
+	uint32_t used; /* the highest page that anybody has had */
+	uint32_t next;
+};
 
 static struct {
 	char *memory; /* NULL: there is none */
@@ -50,16 +56,24 @@ void arena_forked(void)
 	memset(arena.ours, 0, sizeof(arena.ours));
 }
 
+/* Some of the pages that were used before are tried, in turn; then one that never was. */
+static uint32_t candidate(struct header *header, unsigned int tries)
+{
+	uint32_t used = __atomic_load_n(&header->used, __ATOMIC_RELAXED);
+
+	if (used && (tries < REUSE_TRIES || used >= ARENA_PAGES - 1))
+		return 1 + __atomic_fetch_add(&header->next, 1, __ATOMIC_RELAXED) % used;
+	return __atomic_add_fetch(&header->used, 1, __ATOMIC_RELAXED);
+}
+
 struct thread *arena_take(void)
 {
-	uint32_t *hint = (uint32_t *)arena.memory;
-
 	if (!arena.memory)
 		return NULL;
-	for (int i = 0; i < TRIES; i++) {
-		uint32_t page = __atomic_add_fetch(hint, 1, __ATOMIC_RELAXED) % ARENA_PAGES;
+	for (unsigned int tries = 0; tries < TRIES; tries++) {
+		uint32_t page = candidate((struct header *)arena.memory, tries);
 
-		if (page == 0 || arena.ours[page / 64] & 1UL << page % 64)
+		if (page >= ARENA_PAGES || arena.ours[page / 64] & 1UL << page % 64)
 			continue;
 		if (lock(F_WRLCK, page, 1))
 			continue;

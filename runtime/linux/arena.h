@@ -4,8 +4,7 @@
  * tree, wherever it runs. A process keeps its pages until it ends.
  *
  * A page belongs to the process that holds a record lock (fcntl F_SETLK) on it, so the kernel gives
- * back what a process had, however it ended and in whichever name space. A first word in the arena
- * says where to look for a free page; it is a hint and nothing more.
+ * back what a process had, however it ended and in whichever name space.
  */
 #ifndef RUNTIME_LINUX_ARENA_H
 #define RUNTIME_LINUX_ARENA_H
