@@ -3,7 +3,7 @@
 BUILD ?= build
 SANITIZED = build-sanitized
 
-.PHONY: build demo check corpus soak bench bench-run fuzz install clean packages
+.PHONY: build demo check corpus soak bench bench-run bench-pfm fuzz install clean packages
 
 build: packages $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -39,6 +39,9 @@ soak: build
 
 bench-run: build
 	@bench/run_all $(BUILD)
+
+bench-pfm: build
+	@BUILD=$(BUILD) bench/pfm
 
 fuzz: packages $(SANITIZED)/build.ninja
 	@ninja -C $(SANITIZED)
