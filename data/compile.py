@@ -63,7 +63,7 @@ def read(path):
                            encoder=ENCODERS.index(cells[2]), type=TYPES[cells[3]],
                            counters=number(cells[4], 255), fixed=number(cells[5], 255),
                            codes=number(cells[6], 255), devices=text(cells[7]),
-                           desc=text(cells[8]), models=[], events=[])
+                           desc=text(cells[8]), edge=number(cells[9], 1), models=[], events=[])
             elif kind == 'model' and pmu:
                 for part in cells[2].split(','):
                     first, _, last = part.partition('-')
@@ -191,10 +191,10 @@ def compile_table(pmus, words):
             add_key(keys, at, event['name'], len(lists))
             lists.append(events.setdefault(row, len(events)))
         pmu_rows.append(struct.pack(
-            '<IIIHHHHHHBBBBB3x', strings[pmu['name']], strings[pmu['desc']],
+            '<IIIHHHHHHBBBBBB2x', strings[pmu['name']], strings[pmu['desc']],
             strings[pmu['devices']], pmu['id'], first_event, len(pmu['events']), len(models),
             len(pmu['models']), mods, pmu['encoder'], pmu['type'], pmu['counters'], pmu['fixed'],
-            pmu['codes']))
+            pmu['codes'], pmu['edge']))
         models += [struct.pack('<HHHH', *m) for m in pmu['models']]
     if max(len(lists), len(events), len(masks)) >= NOWHERE:
         sys.exit('compile: too many events or masks for 16 bits')

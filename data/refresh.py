@@ -198,6 +198,9 @@ def learn(oracle, pmu):
     for (event, key), reply in zip(of, oracle.encode(questions)):
         answers.setdefault(id(event), {})[key] = reply
 
+    edges = [base + e['name'] + ':e=1' for e in pmu['events'] if 'e' in e['mods']]
+    if encoder(pmu['name']) == 'intel' and all(r[0] for r in oracle.encode(edges)[:1]):
+        pmu['edge'] = 1
     doubts = 0
     for e in pmu['events']:
         got = answers[id(e)]
@@ -254,7 +257,8 @@ def row(*columns):
 def write(pmu, known):
     names, models = known[pmu['name']]
     out = [row('pmu', pmu['name'], pmu['id'], encoder(pmu['name']), TYPES[pmu['type']],
-               pmu['counters'], pmu['fixed'], pmu['codes'], names['devices'], names['title'])]
+               pmu['counters'], pmu['fixed'], pmu['codes'], names['devices'], names['title'],
+               pmu.get('edge', '-'))]
     out += [row('model', *m) for m in models]
     for e in pmu['events']:
         out.append(row('event', e['name'], f"{e['code']:#x}", e['flags'], e['mods'], e['equiv'],

@@ -99,13 +99,6 @@ static int encode_frontend(struct request *request, uint64_t bits)
 	return PFM_SUCCESS;
 }
 
-/* Edges are those of the comparison with the counter mask, but on Atoms. */
-static bool edges_need_counter_mask(const struct table_pmu *pmu)
-{
-	return pmu->id != PFM_PMU_INTEL_ATOM && pmu->id != PFM_PMU_INTEL_SLM &&
-	       pmu->id != PFM_PMU_INTEL_GLM && pmu->id != PFM_PMU_INTEL_TMT;
-}
-
 /*
  * The values of the modifiers in fields of the register. What the event or a mask sets itself shows
  * too, and can be given only as it is.
@@ -123,7 +116,8 @@ static int merge_fields(struct request *request, uint64_t *sel)
 		*value |= fixed;
 		*sel |= *value << fields[i].shift;
 	}
-	if (edges_need_counter_mask(request->event.pmu) && request->given & TABLE_MOD_E &&
+	/* Edges are those of the comparison with the counter mask. */
+	if (request->event.pmu->edge_needs_counter_mask && request->given & TABLE_MOD_E &&
 	    request->value[mod_index(TABLE_MOD_E)] && !request->value[mod_index(TABLE_MOD_C)])
 		return PFM_ERR_ATTR;
 	return PFM_SUCCESS;

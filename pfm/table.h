@@ -83,7 +83,8 @@ struct table_pmu {
 	uint8_t counters;
 	uint8_t fixed;
 	uint8_t max_encoding;
-	uint8_t reserved[3];
+	uint8_t edge_needs_counter_mask;
+	uint8_t reserved[2];
 };
 
 /* family is the implementer and model the part on Arm. */
