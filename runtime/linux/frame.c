@@ -25,10 +25,13 @@
 
 #define SS_AUTODISARM (1U << 31)
 
-#define FLAG_TF	     (1UL << 8)
-#define FLAG_DF	     (1UL << 10)
-#define FLAG_RF	     (1UL << 16)
-#define FLAGS_TAKEN  0x50dd5UL /* of a frame: AC RF OF DF TF SF ZF AF PF CF */
+#define FLAG_TF (1UL << 8)
+#define FLAG_DF (1UL << 10)
+#define FLAG_RF (1UL << 16)
+/* Of a frame: AC RF OF DF SF ZF AF PF CF. Not TF: traps would come at instructions of the runtime,
+ * and for ever at the one that sets it. A program that steps itself gets the first trap and runs
+ * on. */
+#define FLAGS_TAKEN  0x50cd5UL
 #define EFLAGS_CLEAN 0x202
 
 enum { RED_ZONE = 128, CODE_SEGMENT = 0x33, STACK_SEGMENT = 0x2b };

@@ -53,8 +53,8 @@ void host_maps(void)
 
 	nr_mappings = 0;
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%lx-%lx %7s", &start, &end, prot) == 3 && prot[2] == 'x' &&
-		    nr_mappings < 512)
+		if (sscanf(line, "%lx-%lx %7s", &start, &end, prot) == 3 && prot[0] == 'r' &&
+		    prot[2] == 'x' && nr_mappings < 512)
 			mappings[nr_mappings++] = (struct code_range){start, end, prot[1] == 'w'};
 	if (f)
 		fclose(f);
