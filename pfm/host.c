@@ -184,7 +184,7 @@ int tly_pfm_device_type(const struct table_pmu *pmu)
 	return -1;
 }
 
-static void say(const char *format, va_list args)
+__attribute__((format(printf, 1, 0))) static void say(const char *format, va_list args)
 {
 	FILE *out = tly_pfm_host.out;
 
