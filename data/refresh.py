@@ -19,7 +19,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ATTR_UMASK = 1
-ERR_FEATCOMB, ERR_UMASK, ERR_ATTR_SET = -5, -6, -10
+ERR_ATTR, ERR_ATTR_SET = -8, -10
 SPEC = {0: None, 1: 'spec', 2: 'nospec'}
 TYPES = {1: 'core', 2: 'uncore', 3: 'os'}
 
@@ -199,7 +199,7 @@ def learn(oracle, pmu):
         answers.setdefault(id(event), {})[key] = reply
 
     edges = [base + e['name'] + ':e=1' for e in pmu['events'] if 'e' in e['mods']]
-    if encoder(pmu['name']) == 'intel' and all(r[0] for r in oracle.encode(edges)[:1]):
+    if encoder(pmu['name']) == 'intel' and any(r[0] == ERR_ATTR for r in oracle.encode(edges)):
         pmu['edge'] = 1
     doubts = 0
     for e in pmu['events']:

@@ -21,6 +21,8 @@ ASK = os.environ['ASK']
 OURS = [ASK, os.environ['OURS']]
 THEIRS = shlex.split(os.environ.get('ASK_THEIRS', f"{ASK} {os.environ.get('THEIRS', 'libpfm.so.4')}"))
 ENV = dict(os.environ, LIBPFM_ENCODE_INACTIVE='1')
+# Where the build has our library under libpfm4's name, too: it would be compared with itself.
+ENV.pop('LD_LIBRARY_PATH', None)
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAYERS = (0, 1, 2)
 UMASK = '1'
