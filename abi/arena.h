@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory that all processes of a tally run share. So far it holds the struct thread of each
- * thread (runtime/linux/arena.h): page 0 is a header, page N the N-th thread's.
+ * The memory that all processes of a tally run share, one file:
+ *
+ *	threads	| header | page of thread 1 | page of thread 2 | ...	ARENA_PAGES pages
+ *	events	| struct core_event 1 | ...				ARENA_EVENTS (core/event.h)
+ *	rings	| mmap pages and buffers of events |			ARENA_RINGS
+ *
+ * What is never used is never there. The page of a thread begins with struct thread (runtime/), and
+ * has its struct core_task (core/task.h) at ARENA_TASK.
  */
 #ifndef ABI_ARENA_H
 #define ABI_ARENA_H
 
-/* Threads of a whole tree at a time. Of pages that were never used there is no memory. */
+#define ARENA_PAGE 4096UL
+
+/* Threads of a whole tree at a time. */
 #define ARENA_PAGES 32768UL
-#define ARENA_SIZE  (ARENA_PAGES * 4096)
+#define ARENA_TASK  0x400UL
+
+#define ARENA_THREADS_SIZE (ARENA_PAGES * ARENA_PAGE)
+#define ARENA_EVENTS_AT	   ARENA_THREADS_SIZE
+#define ARENA_EVENTS_SIZE  (64UL << 20)
+#define ARENA_RINGS_AT	   (ARENA_EVENTS_AT + ARENA_EVENTS_SIZE)
+#define ARENA_RINGS_SIZE   (1UL << 30)
+#define ARENA_SIZE	   (ARENA_RINGS_AT + ARENA_RINGS_SIZE)
 
 #endif

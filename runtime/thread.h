@@ -27,11 +27,15 @@
 #define THREAD_REGS	   0x80
 #define THREAD_RIP	   0x100
 #define THREAD_RFLAGS	   0x108
+#define THREAD_EVENTS	   0x400 /* struct core_task, whose counters come first */
 
 #ifndef __ASSEMBLER__
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "abi/arena.h"
+#include "core/task.h"
 
 /* Numbers of the general registers, as instructions encode them. */
 enum reg {
@@ -97,6 +101,9 @@ struct thread {
 	/* linux/exec.c: the argument lists of an exec under way */
 	void *exec_lists;
 	size_t exec_lists_size;
+
+	/* What is counted of the thread, and for whom. */
+	_Alignas(0x400) struct core_task events;
 };
 
 _Static_assert(offsetof(struct thread, self) == THREAD_SELF, "");
@@ -116,6 +123,8 @@ _Static_assert(offsetof(struct thread, arrival) == THREAD_ARRIVAL, "");
 _Static_assert(offsetof(struct thread, regs) == THREAD_REGS, "");
 _Static_assert(offsetof(struct thread, regs.rip) == THREAD_RIP, "");
 _Static_assert(offsetof(struct thread, regs.rflags) == THREAD_RFLAGS, "");
+_Static_assert(offsetof(struct thread, events) == THREAD_EVENTS, "");
+_Static_assert(THREAD_EVENTS == ARENA_TASK, "");
 
 /* The calling thread. */
 static inline struct thread *thread_self(void)

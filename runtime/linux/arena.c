@@ -42,11 +42,11 @@ void arena_boot(void)
 {
 	if (descriptors.arena < 0)
 		return;
-	int64_t at = sys(__NR_mmap, 0, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+	int64_t at = sys(__NR_mmap, 0, ARENA_THREADS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
 			 descriptors.arena, 0);
 	if (sys_failed(at))
 		return;
-	memory_own((uint64_t)at, (uint64_t)at + ARENA_SIZE);
+	memory_own((uint64_t)at, (uint64_t)at + ARENA_THREADS_SIZE);
 	arena.memory = (char *)at;
 	lock(F_UNLCK, 0, ARENA_PAGES); /* what this process had before exec */
 }

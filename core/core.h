@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The event subsystem: what perf_event_open(2) and everything that goes with it means, without
+ * descriptors and without a kernel. Runs in every process of a tree on the arena that they share
+ * (abi/arena.h), and in tests on ordinary memory. Nothing here makes a system call: what needs one
+ * is asked of core/host.h.
+ *
+ * Events are named by index. All functions return 0 or a count, or a negative errno value: the one
+ * that the pages name, and the kernel's where they are silent. All may be called from any thread of
+ * any process; they lock what they use. Those that say "the caller's" are for the task's own
+ * thread, in the runtime.
+ */
+#ifndef CORE_CORE_H
+#define CORE_CORE_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/event.h"
+#include "core/task.h"
+
+/* ---- the arena ---- */
+
+/* What is configured once for a tree, by the monitor before anybody runs. */
+struct core_settings {
+	int32_t paranoid; /* perf_event_paranoid, as shown and as obeyed */
+	uint32_t max_sample_rate;
+	uint32_t mlock_kb;
+	uint32_t max_stack;
+	uint32_t counters;		    /* of the virtual PMU; 0: no limit */
+	uint32_t rotation;		    /* ns between turns when they do not suffice */
+	uint32_t tsc_mult, tsc_shift;	    /* ns = tsc * mult >> shift */
+	uint32_t cpu_type, breakpoint_type; /* numbers of PMUs in sysfs */
+};
+
+/* @arena: where it is mapped in this process. */
+void core_attach(void *arena);
+void core_setup(const struct core_settings *settings); /* once, on zeroed memory */
+const struct core_settings *core_settings(void);
+
+struct core_event *core_event(uint32_t index);
+struct core_task *core_task(uint32_t page);
+uint32_t core_page(const struct core_task *task);
+
+/* How many events there are in the tree; 0 is the common case, and quickly seen. */
+uint32_t core_nr_events(void);
+
+/* ---- opening and closing ---- */
+
+struct core_rights {
+	bool perfmon;	/* CAP_PERFMON or CAP_SYS_ADMIN */
+	bool attach;	/* the target may be traced by the caller: ptrace(2) */
+	uint64_t mlock; /* bytes that the caller may lock: RLIMIT_MEMLOCK */
+};
+
+/*
+ * @attr is in memory of the runtime, as long as attr->size says; it has been checked by
+ * core_attr_check(). @task: the target, NULL for every task. @group: the leader or 0.
+ * Returns the event's index.
+ */
+int64_t core_open(const struct perf_event_attr *attr, struct core_task *task, int cpu,
+		  uint32_t group, unsigned long flags, const struct core_rights *rights);
+
+/*
+ * Validates an attr as perf_copy_attr() does: sizes, reserved bits, contradictions. @size is
+ * attr->size as the caller gave it, of which @attr has at most CORE_ATTR_SIZE bytes; @tail says
+ * whether what lies behind is zero. -E2BIG: the caller writes CORE_ATTR_SIZE back.
+ */
+int core_attr_check(struct perf_event_attr *attr, uint32_t size, bool tail);
+
+void core_close(uint32_t event);
+
+/* ---- ioctl(2), prctl(2), read(2) ---- */
+
+int core_enable(uint32_t event, bool group);
+int core_disable(uint32_t event, bool group);
+int core_reset(uint32_t event, bool group);
+int core_refresh(uint32_t event, int overflows);
+int core_set_period(uint32_t event, uint64_t period);
+int core_set_output(uint32_t event, uint32_t output); /* 0: none */
+int core_pause_output(uint32_t event, bool pause);
+int core_modify(uint32_t event, const struct perf_event_attr *attr);
+int core_prctl(struct core_task *task, bool enable);
+
+/* What read(2) gives: returns the bytes, -ENOSPC when @size is too small, 0 for a pinned event in
+ * error. */
+int64_t core_read(uint32_t event, void *to, size_t size);
+
+/* rdpmc in the caller's code, ecx = @index as the mmap page gives it less 1; false: #GP. */
+bool core_rdpmc(struct core_task *task, uint32_t index, uint64_t *value);
+
+/* Events that poll_(2) sees now; consumes as the kernel's poll does. */
+short core_poll(uint32_t event);
+
+/* ---- the life of tasks: called by their own threads, in the runtime ---- */
+
+/* A thread begins: @task is zeroed but for pid, tid, comm. @parent: of whoever made it; NULL for
+ * the first. @flags: those of clone(2). Called by the parent, before the child runs. */
+void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags);
+void core_task_exit(struct core_task *task);
+/* The image has been replaced: enable_on_exec, remove_on_exec, COMM. The caller's. */
+void core_task_exec(struct core_task *task, const char *comm);
+void core_task_comm(struct core_task *task, const char *comm);
+/* It ran on @cpu until now, or another: events of processors are switched. The caller's. */
+void core_task_cpu(struct core_task *task, int cpu);
+
+/*
+ * The caller's: makes its counters follow what is wanted, takes what is due, clears
+ * task->changed. To be called in the runtime when that is set, and after core calls that may have
+ * changed the caller's own events.
+ */
+void core_task_update(struct core_task *task);
+
+/* The caller's: counter[@kind] has reached 0, or more for those that skid. The program stands
+ * where the sample belongs. */
+void core_overflow(struct core_task *task, enum core_kind kind);
+
+/* The value of a task's counter, from anywhere. */
+uint64_t core_counter_read(const struct core_task *task, enum core_kind kind);
+
+/* ---- what the program did: records for whoever asked (core/sideband.c) ---- */
+
+struct core_mapping {
+	uint64_t start, length, offset;
+	uint32_t major, minor;
+	uint64_t inode, inode_generation;
+	uint32_t prot, flags; /* of mmap(2) */
+	const char *path;     /* "//anon", "[heap]", ... as the kernel says it */
+	uint8_t build_id_size, build_id[20];
+};
+void core_mapped(struct core_task *task, const struct core_mapping *mapping);
+void core_switched(struct core_task *task, bool out, bool preempted);
+
+/* ---- rings: mmap(2) of an event ---- */
+
+/*
+ * The ring of @event, made at the first call; @pages: of the whole mapping, the mmap page among
+ * them, a power of two plus one. @writable: PROT_WRITE. Returns the offset in the arena's file that
+ * is to be mapped. With @aux the AUX area, whose offset and size the mmap page says.
+ */
+int64_t core_ring_map(uint32_t event, uint64_t offset, uint64_t size, bool writable,
+		      const struct core_rights *rights);
+void core_ring_unmap(uint32_t event, uint64_t offset, uint64_t size);
+
+#endif

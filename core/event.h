@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An event: what one descriptor of perf_event_open(2) stands for, or a copy of it that a task has
+ * inherited. Events lie in the arena, in an array of which each process sees the whole; they name
+ * each other by index, never by pointer. Index 0 is no event.
+ *
+ *	task --events--> event --next--> event ...	everything attached to a task
+ *	leader <--leader-- member			a group, in the order of opening
+ *	event <--parent-- inherited copies		their counts belong to the event that was
+ *opened
+ *
+ * An event for every task (pid -1) is attached to page 0, which is no thread's, and copied to each
+ * task of the tree like an inherited one; events for one processor (cpu N) are active while their
+ * task runs there.
+ */
+#ifndef CORE_EVENT_H
+#define CORE_EVENT_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/kinds.h"
+
+/* The newest struct perf_event_attr that we know: 6.18's. */
+#define CORE_ATTR_SIZE 136
+
+enum core_state {
+	CORE_FREE,     /* nobody's */
+	CORE_OFF,      /* disabled */
+	CORE_INACTIVE, /* enabled, but its task or its group does not run now */
+	CORE_ACTIVE,   /* counts */
+	CORE_ERROR,    /* pinned, and there was no room: reads give 0 bytes */
+	CORE_EXITED,   /* its task has ended: the count stays */
+	CORE_CLOSED,   /* the last descriptor is gone; kept while others need it */
+};
+
+/* The counters and times that a read gives, of one event. */
+struct core_count {
+	uint64_t value;
+	uint64_t enabled, running; /* ns */
+};
+
+/* Who is told of overflows by a signal: fcntl(2). */
+struct core_owner {
+	int32_t type, pid; /* F_OWNER_*; pid 0: nobody */
+	int32_t signo;	   /* F_SETSIG; 0 is SIGIO */
+	int32_t fd;	   /* what si_fd says */
+	bool async;	   /* O_ASYNC */
+};
+
+struct core_event {
+	uint8_t state; /* enum core_state */
+	uint8_t kind;  /* enum core_kind */
+	bool inherited;
+	bool paused;	     /* PERF_EVENT_IOC_PAUSE_OUTPUT */
+	uint32_t generation; /* of the slot: an old number is told from a new event */
+	uint64_t id;
+	union {
+		struct perf_event_attr attr;
+		unsigned char attr_bytes[CORE_ATTR_SIZE];
+	};
+
+	/* who */
+	uint32_t task;	 /* page; 0: the whole tree */
+	int32_t cpu;	 /* -1: any */
+	int32_t creator; /* tid */
+	uint32_t next;	 /* of the task's events */
+	uint32_t next_created;
+	uint32_t leader, next_member, members; /* members: without the leader; in leaders only */
+	uint32_t parent, children, next_child;
+
+	/* what */
+	struct core_count count;	 /* as of the last time that it was scheduled out */
+	struct core_count ended;	 /* of inherited copies whose tasks have ended */
+	uint64_t start;			 /* the task's counter when it was scheduled in */
+	uint64_t enabled_at, running_at; /* the task's clock then */
+
+	/* when to sample */
+	uint64_t period;
+	int64_t left;	    /* until the next overflow, as of the last time it was programmed */
+	uint64_t last_time; /* attr.freq: of the last overflow */
+	uint64_t last_period;
+	int32_t limit; /* PERF_EVENT_IOC_REFRESH: overflows until it disables itself; 0: none */
+	uint64_t lost; /* PERF_FORMAT_LOST */
+	uint64_t lost_pending;
+
+	/* where to */
+	uint32_t ring;	 /* core/ring.h: its own one, 0: none */
+	uint32_t output; /* the event whose ring it uses (SET_OUTPUT), 0: its own */
+	uint32_t wakeups;
+	struct core_owner owner;
+
+	/* the descriptor (runtime/linux/, monitor/) */
+	uint64_t inode; /* of the pipe that is the descriptor */
+};
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What can be counted of a task, each with a number: its place in struct core_task's counters, to
+ * which translated code adds, and its bit in masks of kinds.
+ *
+ * How the events of perf_event_open(2) lead here is core/encoding.c's to know, what the numbers
+ * mean is told in docs/model.md.
+ */
+#ifndef CORE_KINDS_H
+#define CORE_KINDS_H
+
+#include <stdint.h>
+
+enum core_kind {
+	/* Exact: counted in translated code, or by the model from the same facts. */
+	CORE_INSTRUCTIONS,
+	CORE_BRANCHES, /* every jump, call and return, taken or not */
+	CORE_BRANCHES_CONDITIONAL,
+	CORE_BRANCHES_TAKEN,
+	CORE_CALLS,
+	CORE_RETURNS,
+	CORE_BRANCHES_INDIRECT, /* jumps and calls, not returns */
+	CORE_LOADS,		/* memory operands that are read, */
+	CORE_STORES,		/* and written */
+
+	/* Computed by the model (runtime/model/). */
+	CORE_BRANCH_MISSES,
+	CORE_CYCLES,
+	CORE_REF_CYCLES,
+	CORE_BUS_CYCLES,
+	CORE_STALLED_FRONTEND,
+	CORE_STALLED_BACKEND,
+	CORE_L1D_LOAD_MISSES,
+	CORE_L1D_STORE_MISSES,
+	CORE_L1D_PREFETCHES,
+	CORE_L1I_LOADS,
+	CORE_L1I_LOAD_MISSES,
+	CORE_L2_REFERENCES,
+	CORE_L2_MISSES,
+	CORE_LLC_LOADS,
+	CORE_LLC_LOAD_MISSES,
+	CORE_LLC_STORES,
+	CORE_LLC_STORE_MISSES,
+	CORE_LLC_REFERENCES, /* loads, stores and instruction fetches: cache-references */
+	CORE_LLC_MISSES,     /* of these: cache-misses */
+	CORE_DTLB_LOAD_MISSES,
+	CORE_DTLB_STORE_MISSES,
+	CORE_DTLB_WALKS, /* missed both levels */
+	CORE_ITLB_LOADS,
+	CORE_ITLB_LOAD_MISSES,
+
+	CORE_HARDWARE_KINDS,
+
+	/* Software events: the task's own thread brings them up to date (core/host.h). */
+	CORE_TASK_CLOCK = CORE_HARDWARE_KINDS, /* ns */
+	CORE_CPU_CLOCK,			       /* ns */
+	CORE_PAGE_FAULTS,
+	CORE_PAGE_FAULTS_MIN,
+	CORE_PAGE_FAULTS_MAJ,
+	CORE_CONTEXT_SWITCHES,
+	CORE_CPU_MIGRATIONS,
+	CORE_CGROUP_SWITCHES,
+
+	CORE_COUNTED_KINDS,
+
+	/* Has a counter of its own in the event, or none. */
+	CORE_ZERO = CORE_COUNTED_KINDS, /* dummy, alignment and emulation faults, bpf-output */
+	CORE_BREAKPOINT,
+
+	CORE_KINDS,
+};
+
+_Static_assert(CORE_KINDS <= 64, "kinds are bits of a mask");
+
+#define CORE_KIND_BIT(kind) (1UL << (kind))
+
+/* Kinds that are counted without the model. */
+#define CORE_KINDS_EXACT                                                                           \
+	((CORE_KIND_BIT(CORE_STORES + 1) - 1) & ~(CORE_KIND_BIT(CORE_INSTRUCTIONS) - 1))
+#define CORE_KINDS_MODEL ((CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1) & ~CORE_KINDS_EXACT)
+#define CORE_KINDS_SOFTWARE                                                                        \
+	((CORE_KIND_BIT(CORE_COUNTED_KINDS) - 1) & ~(CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1))
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A task as the event core sees it: the counters that its code adds to, and the events that look at
+ * them. It lies in the page of the arena that belongs to the thread (abi/arena.h), so that every
+ * process of the tree reads it; the thread itself reaches it through GS.
+ *
+ *	page	| struct thread (runtime/) | struct core_task |
+ *		0			   ARENA_TASK	      4096
+ *
+ * A counter is two words. Translated code adds to the first, which is negative as long as nobody
+ * wants to be told: when it reaches 0 an overflow is due. The value is their sum, and the sum is
+ * monotonic. Both are written by the task's own thread alone; who reads them from elsewhere does so
+ * under `sequence` (core_counter_read()).
+ */
+#ifndef CORE_TASK_H
+#define CORE_TASK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/kinds.h"
+
+#define CORE_TASK_COUNTERS 0x000
+#define CORE_TASK_BIAS	   0x200
+
+/* Where a counter stands when nobody samples its kind: it never gets to 0. */
+#define CORE_COUNTER_START INT64_MIN
+
+struct core_task {
+	int64_t counter[64]; /* by enum core_kind; at CORE_TASK_COUNTERS */
+	int64_t bias[64];
+
+	uint32_t sequence; /* odd while counter and bias change together */
+	uint32_t lock;	   /* core/lock.c: of all below, and of the events in the list */
+
+	/*
+	 * What translated code has to count for the events that are active: bits of enum core_kind.
+	 * Changed under the lock by whoever enables or disables; the thread looks at `changed` when
+	 * it is in the runtime, and makes its counters and its code follow.
+	 */
+	uint64_t wanted;  /* kinds to be counted */
+	uint64_t sampled; /* kinds of which somebody wants overflows: a subset of wanted */
+	uint64_t extras;  /* enum core_extra */
+	uint32_t changed;
+
+	uint32_t live;	  /* 1: a thread runs here */
+	int32_t pid, tid; /* of it, in the tree's name space */
+	int32_t cpu;	  /* where it ran when last looked */
+	uint32_t events;  /* the first event of the list, index; 0: none */
+	uint32_t created; /* the first event of those that it opened: prctl(2) */
+	uint32_t parent;  /* page of the task that began it, for sideband records */
+	uint64_t clock;	  /* core/time.c: nanoseconds that it has run, as of `clock_tsc` */
+	uint64_t clock_tsc;
+	char comm[16];
+};
+
+_Static_assert(offsetof(struct core_task, counter) == CORE_TASK_COUNTERS, "");
+_Static_assert(offsetof(struct core_task, bias) == CORE_TASK_BIAS, "");
+
+/* What else translated code has to do for the events of a task. */
+enum core_extra {
+	CORE_EXTRA_BRANCH_STACK = 1, /* keep the last branches */
+	CORE_EXTRA_CALL_STACK = 2,   /* keep a shadow call stack */
+	CORE_EXTRA_DATA = 4,	     /* samples tell the data address: keep operands exact */
+	CORE_EXTRA_BREAKPOINTS = 8,  /* compare addresses with core_breakpoint's */
+};
+
+#endif
