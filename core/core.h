@@ -31,6 +31,7 @@ struct core_settings {
 	uint32_t max_stack;
 	uint32_t counters;		    /* of the virtual PMU; 0: no limit */
 	uint32_t rotation;		    /* ns between turns when they do not suffice */
+	uint32_t cpus;			    /* online: what may be locked grows with them */
 	uint32_t tsc_mult, tsc_shift;	    /* ns = tsc * mult >> shift */
 	uint32_t cpu_type, breakpoint_type; /* numbers of PMUs in sysfs */
 };
@@ -52,7 +53,7 @@ uint32_t core_nr_events(void);
 struct core_rights {
 	bool perfmon;	/* CAP_PERFMON or CAP_SYS_ADMIN */
 	bool attach;	/* the target may be traced by the caller: ptrace(2) */
-	uint64_t mlock; /* bytes that the caller may lock: RLIMIT_MEMLOCK */
+	uint64_t mlock; /* bytes that the caller may lock: RLIMIT_MEMLOCK; CAP_IPC_LOCK: all */
 };
 
 /*
@@ -91,7 +92,8 @@ int64_t core_read(uint32_t event, void *to, size_t size);
 /* rdpmc in the caller's code, ecx = @index as the mmap page gives it less 1; false: #GP. */
 bool core_rdpmc(struct core_task *task, uint32_t index, uint64_t *value);
 
-/* Events that poll_(2) sees now; consumes as the kernel's poll does. */
+/* What poll(2) sees now; consumes as the kernel's poll does. Who keeps a descriptor that became
+ * readable by core_host_wake() empties it first, and asks here then. */
 short core_poll(uint32_t event);
 
 /* ---- the life of tasks: called by their own threads, in the runtime ---- */
@@ -117,6 +119,12 @@ void core_task_update(struct core_task *task);
  * where the sample belongs. */
 void core_overflow(struct core_task *task, enum core_kind kind);
 
+/*
+ * The caller's: the program has just touched (@type: HW_BREAKPOINT_R, _W) or is about to execute
+ * (_X) @size bytes at @address; breakpoints that are active there count and sample.
+ */
+void core_breakpoint(struct core_task *task, unsigned int type, uint64_t address, size_t size);
+
 /* The value of a task's counter, from anywhere. */
 uint64_t core_counter_read(const struct core_task *task, enum core_kind kind);
 
@@ -132,16 +140,22 @@ struct core_mapping {
 };
 void core_mapped(struct core_task *task, const struct core_mapping *mapping);
 void core_switched(struct core_task *task, bool out, bool preempted);
+void core_namespaces(struct core_task *task); /* after unshare(2), setns(2) */
+void core_cgroup_made(struct core_task *task, uint64_t id, const char *path);
 
 /* ---- rings: mmap(2) of an event ---- */
 
 /*
- * The ring of @event, made at the first call; @pages: of the whole mapping, the mmap page among
- * them, a power of two plus one. @writable: PROT_WRITE. Returns the offset in the arena's file that
- * is to be mapped. With @aux the AUX area, whose offset and size the mmap page says.
+ * mmap(2) of @event with that offset and size, whole pages: at 0 the ring, made at the first call;
+ * behind it the AUX area, whose offset and size the mmap page says. Returns the offset in the
+ * arena's file that is to be mapped. Only MAP_SHARED, which the caller checks, as it does
+ * PROT_EXEC.
  */
 int64_t core_ring_map(uint32_t event, uint64_t offset, uint64_t size, bool writable,
 		      const struct core_rights *rights);
-void core_ring_unmap(uint32_t event, uint64_t offset, uint64_t size);
+
+/* One mapping of core_ring_map() is gone; @offset as it was given there. The caller has made sure
+ * that it is mapped no longer. */
+void core_ring_unmap(uint32_t event, uint64_t offset);
 
 #endif

@@ -77,18 +77,23 @@ struct core_event {
 	uint64_t enabled_at, running_at; /* the task's clock then */
 
 	/* when to sample */
-	uint64_t period;
-	int64_t left;	    /* until the next overflow, as of the last time it was programmed */
-	uint64_t last_time; /* attr.freq: of the last overflow */
-	uint64_t last_period;
+	uint64_t period; /* now; 0: it does not sample */
+	union {
+		int64_t left; /* until the next overflow, while it does not count */
+		uint64_t due; /* what the task's counter says then, while it does: ACTIVE */
+	};
+	uint64_t last_time;   /* attr.freq: of the last overflow, ns */
+	uint64_t last_period; /* what a sample says of the time up to it */
+	uint64_t tick;	      /* the throttle's: in which overflows were counted last, */
+	uint32_t overflows;   /* how many, */
+	bool throttled;	      /* and whether they were too many */
 	int32_t limit; /* PERF_EVENT_IOC_REFRESH: overflows until it disables itself; 0: none */
 	uint64_t lost; /* PERF_FORMAT_LOST */
-	uint64_t lost_pending;
 
-	/* where to */
-	uint32_t ring;	 /* core/ring.h: its own one, 0: none */
-	uint32_t output; /* the event whose ring it uses (SET_OUTPUT), 0: its own */
-	uint32_t wakeups;
+	/* where to; of events that were opened, whose copies share it */
+	uint32_t ring;	    /* core/ring.h; 0: none. Its own, or of SET_OUTPUT */
+	uint32_t ring_next; /* of the events with that ring */
+	uint32_t maps;	    /* mappings by this event's own descriptor: then the page tells of it */
 	struct core_owner owner;
 
 	/* the descriptor (runtime/linux/, monitor/) */

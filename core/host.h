@@ -49,9 +49,12 @@ void core_host_pause(void); /* while waiting for a lock: let others run */
 struct core_task *core_host_task(void);
 int32_t core_host_tid(void);
 
+/* Gives @size bytes of the arena at @offset back to the system: they read as zeros from now on. */
+void core_host_discard(uint64_t offset, uint64_t size);
+
 /* ---- descriptors and signals ---- */
 
-/* Makes all who poll @event see @revents (POLLIN, POLLHUP), until it is consumed. */
+/* Makes all who poll @event look again, by core_poll(): @revents (POLLIN, POLLHUP) is there. */
 void core_host_wake(struct core_event *event, short revents);
 
 /* Sends the signal of F_SETSIG/O_ASYNC that @event's owner asked for; @band is POLL_IN or POLL_HUP.
@@ -68,6 +71,26 @@ void core_host_registers(uint64_t regs[]);
 
 /* Copies from the caller's memory; returns how many bytes could be read. */
 size_t core_host_read(void *to, uint64_t from, size_t size);
+
+/* The memory access at which the caller stands, for a sample of an event that is about memory. */
+struct core_access {
+	uint64_t address;
+	uint64_t source;  /* union perf_mem_data_src */
+	uint32_t latency; /* cycles of the model; 0: not known */
+};
+bool core_host_access(struct core_access *access);
+
+/* Of the caller's memory: where it lies physically (0: not to be known), and in pages of which size
+ * (0: nothing is there). */
+uint64_t core_host_physical(uint64_t address);
+uint64_t core_host_page_size(uint64_t address);
+
+/* The cgroup of the caller, as PERF_SAMPLE_CGROUP numbers it. */
+uint64_t core_host_cgroup(void);
+
+/* The name spaces of the caller, by the index of PERF_RECORD_NAMESPACES: NR_NAMESPACES of them. */
+struct perf_ns_link_info;
+void core_host_namespaces(struct perf_ns_link_info *to);
 
 /* Call chain of the caller, innermost first, without the instruction pointer; how many. */
 size_t core_host_callchain(uint64_t *to, size_t max);

@@ -43,13 +43,14 @@ struct core_task {
 	uint64_t extras;  /* enum core_extra */
 	uint32_t changed;
 
-	uint32_t live;	  /* 1: a thread runs here */
-	int32_t pid, tid; /* of it, in the tree's name space */
-	int32_t cpu;	  /* where it ran when last looked */
-	uint32_t events;  /* the first event of the list, index; 0: none */
-	uint32_t created; /* the first event of those that it opened: prctl(2) */
-	uint32_t parent;  /* page of the task that began it, for sideband records */
-	uint64_t clock;	  /* core/time.c: nanoseconds that it has run, as of `clock_tsc` */
+	uint32_t live;	    /* 1: a thread runs here */
+	int32_t pid, tid;   /* of it, in the tree's name space */
+	int32_t cpu;	    /* where it ran when last looked */
+	uint32_t events;    /* the first event of the list, index; 0: none */
+	uint32_t created;   /* the first event of those that it opened: prctl(2) */
+	uint32_t parent;    /* page of the task that began it, for sideband records */
+	int32_t ppid, ptid; /* its real parent: of a thread, that of its process */
+	uint64_t clock;	    /* core/time.c: nanoseconds that it has run, as of `clock_tsc` */
 	uint64_t clock_tsc;
 	char comm[16];
 };
