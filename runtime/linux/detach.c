@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * A program that uses GS itself cannot be translated: GS is where translated code finds its thread.
- * Such a process gets back all that the runtime holds for it (actions, masks, alternate stack,
+ * Such a process gets back all that the runtime holds for it (actions, masks, alternate stacks,
  * permissions of its pages) and goes on natively from where it is.
+ *
+ * Actions are the whole process's, so its threads leave together. The first that meets GS summons
+ * the others by a SIGBUS, which is never blocked and always ours. Each comes to the dispatcher as
+ * it does for any signal, blocks all signals, and waits there until the last one has come.
  */
 #include <asm/errno.h>
 #include <asm/prctl.h>
@@ -10,6 +14,7 @@
 #include <linux/signal.h>
 
 #include "runtime/linux/copy.h"
+#include "runtime/linux/descriptors.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/threads.h"
@@ -17,7 +22,10 @@
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
 
-enum { SYSCALL_SIZE = 2 };
+enum { SYSCALL_SIZE = 2, FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
+
+/* Of a process, in its actions. */
+enum detaching { STAYING, GATHERING, DETACHED };
 
 static void give_back_actions(const struct task *task)
 {
@@ -26,24 +34,87 @@ static void give_back_actions(const struct task *task)
 			signal_set_kernel_action(number, &task->actions->of[number], NULL);
 }
 
+/* Whom a thread waits for, and how many of them have not come. */
+struct company {
+	const struct task *leader;
+	unsigned int missing;
+};
+
+/* One that is just beginning has no number yet, and is summoned the next time. */
+static void summon(struct task *task, void *what)
+{
+	struct company *company = what;
+	int tid;
+
+	if (task == company->leader || task->actions != company->leader->actions)
+		return;
+	company->missing += __atomic_load_n(&task->detach, __ATOMIC_ACQUIRE) != DETACH_READY;
+	if (task->detach != DETACH_NOT || !task->thread)
+		return;
+	tid = __atomic_load_n(&task->thread->tid, __ATOMIC_ACQUIRE);
+	if (!tid)
+		return;
+	task->detach = DETACH_SUMMONED;
+	sys(__NR_tgkill, task->pid, tid, SIGBUS);
+}
+
+/* Threads may begin and end meanwhile, so there is no number to wait for: look again. */
+static void gather(const struct task *leader)
+{
+	const struct {
+		int64_t seconds, nanoseconds;
+	} moment = {0, 100000};
+	struct company company = {.leader = leader};
+
+	for (;;) {
+		company.missing = 0;
+		threads_visit(summon, &company);
+		if (!company.missing)
+			return;
+		sys(__NR_nanosleep, &moment, NULL);
+	}
+}
+
+static void lead(struct task *task)
+{
+	char name[16] = "?";
+
+	sys(__NR_prctl, PR_GET_NAME, name);
+	say("%s uses the GS register: it runs natively from here on", name);
+	gather(task);
+	memory_unwatch_all();
+	give_back_actions(task);
+	descriptors_keep(false);
+	__atomic_store_n(&task->actions->detaching, DETACHED, __ATOMIC_RELEASE);
+	sys(__NR_futex, &task->actions->detaching, FUTEX_WAKE_PRIVATE, INT32_MAX);
+}
+
+static void follow(struct task *task)
+{
+	uint32_t *detaching = &task->actions->detaching;
+
+	__atomic_store_n(&task->detach, DETACH_READY, __ATOMIC_RELEASE);
+	while (__atomic_load_n(detaching, __ATOMIC_ACQUIRE) == GATHERING)
+		sys(__NR_futex, detaching, FUTEX_WAIT_PRIVATE, GATHERING, NULL);
+}
+
 void linux_detach(struct thread *thread)
 {
 	struct task *task = thread->task;
-	char name[16] = "?";
+	uint32_t staying = STAYING;
 	signal_set mask;
 
 	if (!signal_hold(thread, &mask))
-		return; /* the instruction is still there afterwards */
-	sys(__NR_prctl, PR_GET_NAME, name);
-	if (!threads_alone())
-		die("%s uses the GS register in a process of several threads, which cannot be "
-		    "continued natively: run it without 'tally run'",
-		    name);
-	say("%s uses the GS register: it runs natively from here on", name);
-	memory_unwatch_all();
-	give_back_actions(task);
+		return; /* the instruction, or the summons, is still there afterwards */
+	task->regs = thread->regs;
+	signal_give_back_held(task);
+	if (__atomic_compare_exchange_n(&task->actions->detaching, &staying, GATHERING, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		lead(task);
+	else
+		follow(task);
 	threads_set_gs(0);
-	frame_leave(&thread->regs, signal_program_mask(task, mask), &task->stack);
+	frame_leave(&task->regs, signal_program_mask(task, mask), &task->stack);
 }
 
 int64_t sys_arch_prctl(struct thread *thread, struct syscall *call)

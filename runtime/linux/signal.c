@@ -132,7 +132,7 @@ static void note(struct thread *thread, const siginfo_t *info, const struct sign
 	struct signal_note *to = &task->note;
 
 	/* First, so that a SIGSEGV which somebody sends just now does not become a note, too. */
-	thread->pending = 1;
+	thread->pending |= PENDING_NOTE;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	to->info = *info;
 	to->trap = registers->trapno;
@@ -154,6 +154,24 @@ static void allow_unaligned(void)
 		__builtin_ia32_writeeflags_u64(flags & ~(uint64_t)EFLAGS_AC);
 }
 
+static bool is_summons(const struct task *task, const siginfo_t *info)
+{
+	return task->detach == DETACH_SUMMONED && info->si_signo == SIGBUS &&
+	       info->si_code == SI_TKILL;
+}
+
+/* The program does not hear of it: a call that it has interrupted is made again. */
+static void summon(struct thread *thread, const siginfo_t *info, struct sigcontext_64 *context)
+{
+	uint64_t rip = context->ip;
+
+	thread->pending |= PENDING_SUMMONS;
+	if (syscall_interrupted(&rip, context->ax))
+		context->ip = rip;
+	else
+		redirect(thread, info, context);
+}
+
 static void on_signal(int number, siginfo_t *info, void *frame)
 {
 	struct thread *thread = thread_self();
@@ -165,6 +183,10 @@ static void on_signal(int number, siginfo_t *info, void *frame)
 	allow_unaligned();
 	if (fault && copy_fault(&rip)) {
 		context->registers.ip = rip;
+		return;
+	}
+	if (is_summons(task, info)) {
+		summon(thread, info, &context->registers);
 		return;
 	}
 	if (SIGNAL_BIT(number) & SIGNALS_FAULTS && !fault &&
@@ -247,7 +269,7 @@ void signal_release_held(struct thread *thread, signal_set mask)
 	if (thread->pending || !signal_take_held(task, ~task->faults_blocked, &info))
 		return;
 	task->note = (struct signal_note){.info = info, .mask = mask, .blocked = mask};
-	thread->pending = 1;
+	thread->pending |= PENDING_NOTE;
 }
 
 void signal_boot(struct thread *thread)
@@ -267,8 +289,7 @@ void signal_boot(struct thread *thread)
 	signal_set_kernel_mask(signal_set_program_mask(task, mask));
 }
 
-/* Those that wait here become the kernel's to keep. */
-static void give_back_held(struct task *task)
+void signal_give_back_held(struct task *task)
 {
 	for (int number = SIGBUS; number <= SIGSEGV; number += SIGSEGV - SIGBUS)
 		if (task->faults_held & SIGNAL_BIT(number))
@@ -289,7 +310,7 @@ void signal_before_exec(struct thread *thread)
 	if (!blocked)
 		return;
 	sys(__NR_rt_sigprocmask, SIG_BLOCK, &blocked, NULL, sizeof(blocked));
-	give_back_held(task);
+	signal_give_back_held(task);
 }
 
 void signal_after_exec(struct thread *thread)

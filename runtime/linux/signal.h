@@ -78,6 +78,9 @@ int signal_take_held(struct task *task, signal_set set, siginfo_t *info);
 /* A signal of those that the kernel knows nothing of can be delivered now: makes the note of it. */
 void signal_release_held(struct thread *thread, signal_set mask);
 
+/* Those that wait here become the kernel's to keep: it has them blocked. */
+void signal_give_back_held(struct task *task);
+
 /* ---- signal_deliver.c ---- */
 
 /*

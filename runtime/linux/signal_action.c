@@ -36,6 +36,7 @@ struct signal_actions *signal_actions_new(struct signal_actions *from)
 	}
 	actions->lock = (struct lock){0};
 	actions->users = 1;
+	actions->detaching = 0;
 	return actions;
 }
 

@@ -129,12 +129,12 @@ static bool is_fault_of(const siginfo_t *info)
 	return (info->si_signo == SIGSEGV || info->si_signo == SIGBUS) && info->si_code > 0;
 }
 
-void linux_deliver(struct thread *thread)
+static void deliver_note(struct thread *thread)
 {
 	struct signal_note note = thread->task->note;
 	uint64_t address = (uint64_t)note.info.si_addr;
 
-	thread->pending = 0;
+	__atomic_and_fetch(&thread->pending, ~(uint32_t)PENDING_NOTE, __ATOMIC_RELAXED);
 	if (note.info.si_signo == SIGSEGV && note.info.si_code == SEGV_ACCERR &&
 	    note.error & ERROR_WRITE && memory_written(address)) {
 		/* Only the translator's page: the program never hears of it. */
@@ -143,6 +143,16 @@ void linux_deliver(struct thread *thread)
 		return;
 	}
 	deliver(thread, &note, is_fault_of(&note.info));
+}
+
+void linux_deliver(struct thread *thread)
+{
+	if (thread->pending & PENDING_NOTE)
+		deliver_note(thread);
+	if (thread->task->detach != DETACH_SUMMONED)
+		return;
+	__atomic_and_fetch(&thread->pending, ~(uint32_t)PENDING_SUMMONS, __ATOMIC_RELAXED);
+	linux_detach(thread);
 }
 
 bool signal_force(struct thread *thread, int number, int code, uint64_t address)

@@ -132,6 +132,14 @@ bool syscall_not_made(uint64_t *rip)
 	return true;
 }
 
+bool syscall_interrupted(uint64_t *rip, uint64_t rax)
+{
+	if (!syscall_was_made(*rip) || rax != (uint64_t)-EINTR)
+		return false;
+	*rip = (uint64_t)syscall_pass_not_made;
+	return true;
+}
+
 bool syscall_was_made(uint64_t rip)
 {
 	return rip == (uint64_t)syscall_pass_made;

@@ -49,6 +49,9 @@ int64_t syscall_pass(struct thread *thread, const struct syscall *call);
  */
 bool syscall_not_made(uint64_t *rip);
 
+/* The same for a call that was made and has given -EINTR, where the program is not to know. */
+bool syscall_interrupted(uint64_t *rip, uint64_t rax);
+
 /* Whether @rip is right behind the call, so that rax is what the kernel has answered. */
 bool syscall_was_made(uint64_t rip);
 

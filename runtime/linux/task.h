@@ -45,9 +45,19 @@ struct signal_action {
 struct signal_actions {
 	struct lock lock;
 	uint32_t users;
-	signal_set known; /* of the others only the kernel knows what exec has left */
+	uint32_t detaching; /* enum detaching of detach.c; a futex */
+	signal_set known;   /* of the others only the kernel knows what exec has left */
 	struct signal_action of[SIGNALS + 1];
 };
+
+/* Bits of thread->pending. */
+enum pending {
+	PENDING_NOTE = 1,
+	PENDING_SUMMONS = 2, /* the process detaches, and this thread has to come along */
+};
+
+/* How far a task is with that. */
+enum detach { DETACH_NOT, DETACH_SUMMONED, DETACH_READY };
 
 /* A signal that the kernel has delivered to the runtime and the program has not seen yet. */
 struct signal_note {
@@ -63,8 +73,10 @@ struct task {
 	uint32_t used;	   /* cleared by the last store of an exiting thread */
 	bool vfork;	   /* the parent waits for the end and frees the slot */
 	bool clear;	   /* it begins with default actions */
-	struct regs regs;  /* to begin with, and the kernel's mask */
+	struct regs regs;  /* to begin with, or to leave with, and the kernel's mask */
 	signal_set start;
+	int pid;	 /* of its thread group */
+	uint32_t detach; /* enum detach */
 
 	struct signal_actions *actions;
 	stack_t stack; /* sigaltstack(2) of the program, in the kernel's terms */
@@ -73,7 +85,7 @@ struct task {
 	signal_set faults_blocked, faults_held;
 	siginfo_t held[2];
 
-	/* thread->pending is not 0: this is the one that waits. */
+	/* PENDING_NOTE: this is the one that waits. */
 	struct signal_note note;
 
 	/* While the kernel waits under another mask (sigsuspend and so on): that one. */

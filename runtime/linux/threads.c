@@ -84,8 +84,11 @@ static struct task *slot_reused(void)
 		uint32_t unused = 0;
 
 		if (__atomic_compare_exchange_n(&task->used, &unused, 1, false, __ATOMIC_ACQ_REL,
-						__ATOMIC_RELAXED))
+						__ATOMIC_RELAXED)) {
+			if (task->thread)
+				task->thread->tid = 0; /* of the one before */
 			break;
+		}
 	}
 	lock_give(&slots_lock);
 	return task;
@@ -123,15 +126,13 @@ static struct thread *slot_thread(struct task *task)
 	return thread;
 }
 
-bool threads_alone(void)
+void threads_visit(void (*visit)(struct task *task, void *what), void *what)
 {
-	unsigned int used = 0;
-
 	lock_take(&slots_lock);
-	for (const struct task *task = slots; task; task = task->next)
-		used += __atomic_load_n(&task->used, __ATOMIC_ACQUIRE);
+	for (struct task *task = slots; task; task = task->next)
+		if (__atomic_load_n(&task->used, __ATOMIC_ACQUIRE))
+			visit(task, what);
 	lock_give(&slots_lock);
-	return used == 1;
 }
 
 void threads_set_gs(uint64_t base)
@@ -146,7 +147,10 @@ static void settle(struct task *task)
 
 	threads_set_gs((uint64_t)task->thread);
 	sys(__NR_sigaltstack, &stack, NULL);
-	task->thread->tid = (int)sys(__NR_gettid);
+	task->pid = (int)sys(__NR_getpid);
+	task->detach = DETACH_NOT;
+	/* Last: from here on it can be sent a signal. */
+	__atomic_store_n(&task->thread->tid, (int)sys(__NR_gettid), __ATOMIC_RELEASE);
 }
 
 struct thread *threads_boot(void)
@@ -195,6 +199,7 @@ static void forget_others(struct task *self)
 	}
 	self->actions->lock = (struct lock){0};
 	self->actions->users = 1;
+	self->actions->detaching = 0;
 }
 
 /* The first that a child does. */

@@ -9,10 +9,11 @@
 #ifndef RUNTIME_LINUX_THREADS_H
 #define RUNTIME_LINUX_THREADS_H
 
-#include <stdbool.h>
+#include <stdint.h>
 
 #include "runtime/linux/syscalls.h"
 
+struct task;
 struct thread;
 
 /*
@@ -21,8 +22,8 @@ struct thread;
  */
 struct thread *threads_boot(void);
 
-/* Whether other tasks run in this memory. */
-bool threads_alone(void);
+/* Calls @visit for each task in this memory. It must not wait for any of them. */
+void threads_visit(void (*visit)(struct task *task, void *what), void *what);
 
 /* Sets the GS base of the calling thread. */
 void threads_set_gs(uint64_t base);

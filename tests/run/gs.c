@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Programs that need GS for themselves go on natively, with all that they had set up before. */
 #include <asm/prctl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -159,7 +160,177 @@ static void case_writes_code(void)
 	say("%d\n", ((int (*)(void))code)());
 }
 
+/* ---- several threads: they go together ---- */
+
+static volatile int spinning, go_on;
+static int ends[2];
+static pthread_barrier_t all;
+
+static void *spins(void *unused)
+{
+	(void)unused;
+	long sum = 0;
+
+	spinning = 1;
+	while (!go_on)
+		sum += spinning;
+	return (void *)(sum > 0 ? 1L : 0L);
+}
+
+static void *reads(void *unused)
+{
+	(void)unused;
+	char byte = 0;
+
+	return (void *)(read(ends[0], &byte, 1) == 1 ? (long)byte : -1L);
+}
+
+static void *sleeps(void *unused)
+{
+	(void)unused;
+	struct timespec third = {0, 300000000};
+
+	return (void *)(long)nanosleep(&third, NULL);
+}
+
+static void *waits_for_signal(void *unused)
+{
+	(void)unused;
+	siginfo_t info;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	return (void *)(long)sigwaitinfo(&set, &info);
+}
+
+/* Its alternate stack and its mask are its own. */
+static void *keeps(void *unused)
+{
+	(void)unused;
+	static char memory[65536];
+	stack_t stack = {.ss_sp = memory, .ss_size = sizeof(memory)};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	need(sigaltstack(&stack, NULL) == 0 && pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
+	while (!go_on)
+		usleep(1000);
+	need(sigaltstack(NULL, &stack) == 0 && pthread_sigmask(SIG_SETMASK, NULL, &set) == 0);
+	return (void *)(long)(stack.ss_sp == memory && sigismember(&set, SIGHUP) &&
+			      sigismember(&set, SIGUSR2) && !sigismember(&set, SIGTERM));
+}
+
+static void *bears(void *unused)
+{
+	(void)unused;
+	long sum = 0;
+
+	for (int i = 0; i < 40; i++) {
+		int status;
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(i);
+		need(waitpid(child, &status, 0) == child);
+		sum += WEXITSTATUS(status);
+	}
+	return (void *)sum;
+}
+
+static void *does_nothing(void *unused)
+{
+	(void)unused;
+	return NULL;
+}
+
+static void *starts_threads(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 100; i++) {
+		pthread_t thread;
+
+		need(pthread_create(&thread, NULL, does_nothing, NULL) == 0);
+		need(pthread_join(thread, NULL) == 0);
+	}
+	return NULL;
+}
+
+static void case_threads(void)
+{
+	static void *(*const work[])(void *) = {spins, reads, sleeps,	     waits_for_signal,
+						keeps, bears, starts_threads};
+	enum { THREADS = sizeof(work) / sizeof(*work) };
+	pthread_t threads[THREADS];
+	sigset_t set;
+
+	need(pipe(ends) == 0);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	need(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
+	for (int i = 0; i < THREADS; i++)
+		need(pthread_create(&threads[i], NULL, work[i], NULL) == 0);
+	while (!spinning)
+		usleep(1000);
+	set_gs();
+	say("gs %#lx\n", load_gs());
+	go_on = 1;
+	need(write(ends[1], "x", 1) == 1);
+	need(pthread_kill(threads[3], SIGUSR2) == 0);
+	for (int i = 0; i < THREADS; i++) {
+		void *result;
+
+		need(pthread_join(threads[i], &result) == 0);
+		say("thread %d: %ld\n", i, (long)result);
+	}
+}
+
+/* All of them use GS at once. */
+static void *uses(void *argument)
+{
+	uint64_t own[2] = {0, (uint64_t)argument};
+
+	pthread_barrier_wait(&all);
+	need(raw(SYS_arch_prctl, ARCH_SET_GS, own) == 0);
+	return (void *)load_gs();
+}
+
+static void case_all_threads_at_once(void)
+{
+	enum { THREADS = 8 };
+	pthread_t threads[THREADS];
+
+	pthread_barrier_init(&all, NULL, THREADS);
+	for (long i = 0; i < THREADS; i++)
+		need(pthread_create(&threads[i], NULL, uses, (void *)i) == 0);
+	for (int i = 0; i < THREADS; i++) {
+		void *result;
+
+		need(pthread_join(threads[i], &result) == 0);
+		say("thread %d: %ld\n", i, (long)result);
+	}
+}
+
+/* A child of vfork goes alone; its parent stays. */
+static void case_child_of_vfork(void)
+{
+	pid_t child = vfork();
+
+	if (child == 0) {
+		raw(SYS_arch_prctl, ARCH_SET_GS, area);
+		_exit(load_gs() == 0x2222 ? 5 : 6);
+	}
+	say_end("child", child);
+	uint64_t base = 7;
+	need(raw(SYS_arch_prctl, ARCH_GET_GS, &base) == 0);
+	say("parent %#lx\n", base);
+}
+
 const struct test_case cases[] = {
+	{"threads", case_threads},
+	{"all_threads_at_once", case_all_threads_at_once},
+	{"child_of_vfork", case_child_of_vfork},
 	{"set_by_call", case_set_by_call},
 	{"what_it_had", case_what_it_had},
 	{"its_children", case_its_children},
