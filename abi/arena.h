@@ -7,7 +7,11 @@
  *	rings	| mmap pages and buffers of events |			ARENA_RINGS
  *
  * What is never used is never there. The page of a thread begins with struct thread (runtime/), and
- * has its struct core_task (core/task.h) at ARENA_TASK.
+ * has its struct core_task (core/task.h) at ARENA_TASK. A page belongs to the process that holds a
+ * record lock on it (fcntl F_SETLK); the monitor holds one on the header.
+ *
+ * The header: struct arena_pages, what the core keeps at ARENA_CORE, and at ARENA_TASK the
+ * core_task to which events of every task are attached.
  */
 #ifndef ABI_ARENA_H
 #define ABI_ARENA_H
@@ -17,6 +21,10 @@
 /* Threads of a whole tree at a time. */
 #define ARENA_PAGES 32768UL
 #define ARENA_TASK  0x400UL
+#define ARENA_CORE  0x40UL
+
+/* In a thread's page: 0 while its thread is certainly not in translated code. */
+#define ARENA_INSIDE 0x68UL
 
 #define ARENA_THREADS_SIZE (ARENA_PAGES * ARENA_PAGE)
 #define ARENA_EVENTS_AT	   ARENA_THREADS_SIZE
@@ -25,4 +33,15 @@
 #define ARENA_RINGS_SIZE   (1UL << 30)
 #define ARENA_SIZE	   (ARENA_RINGS_AT + ARENA_RINGS_SIZE)
 
+#ifndef __ASSEMBLER__
+
+#include <stdint.h>
+
+/* Both are hints: what is free, the locks know. */
+struct arena_pages {
+	uint32_t used; /* the highest page that anybody has had */
+	uint32_t next;
+};
+
+#endif
 #endif

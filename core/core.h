@@ -34,9 +34,15 @@ struct core_settings {
 	uint32_t cpus;			    /* online: what may be locked grows with them */
 	uint32_t tsc_mult, tsc_shift;	    /* ns = tsc * mult >> shift */
 	uint32_t cpu_type, breakpoint_type; /* numbers of PMUs in sysfs */
+	uint32_t host;			    /* 1: the kernel counts what it can */
 };
 
-/* @arena: where it is mapped in this process. */
+/*
+ * @arena: where it is mapped in this process. At first only its threads need be mapped there
+ * (ARENA_THREADS_SIZE), which is enough for core_settings(), core_nr_events(), core_task() and
+ * core_page(), and for all that is called for a task without events. Before anything else is
+ * called the whole is attached, at another place: tasks are named by page, as addresses differ.
+ */
 void core_attach(void *arena);
 void core_setup(const struct core_settings *settings); /* once, on zeroed memory */
 const struct core_settings *core_settings(void);

@@ -40,14 +40,18 @@ void core_host_software(struct core_task *task, uint64_t kinds);
  */
 void core_host_kick(struct core_task *task);
 
-/* Whether a thread of that number exists: of who took a lock and has not given it back. */
+/*
+ * A number of the caller for locks, unique in the tree and never 0: thread numbers are not, where
+ * there are name spaces. Whether who has that number is still there, and will give back what it
+ * took.
+ */
+int32_t core_host_tid(void);
 bool core_host_alive(int32_t tid);
 
 void core_host_pause(void); /* while waiting for a lock: let others run */
 
 /* The caller's task, or NULL: the monitor has none. */
 struct core_task *core_host_task(void);
-int32_t core_host_tid(void);
 
 /* Gives @size bytes of the arena at @offset back to the system: they read as zeros from now on. */
 void core_host_discard(uint64_t offset, uint64_t size);

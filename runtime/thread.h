@@ -125,6 +125,7 @@ _Static_assert(offsetof(struct thread, regs.rip) == THREAD_RIP, "");
 _Static_assert(offsetof(struct thread, regs.rflags) == THREAD_RFLAGS, "");
 _Static_assert(offsetof(struct thread, events) == THREAD_EVENTS, "");
 _Static_assert(THREAD_EVENTS == ARENA_TASK, "");
+_Static_assert(offsetof(struct thread, inside) == ARENA_INSIDE, "");
 
 /* The calling thread. */
 static inline struct thread *thread_self(void)

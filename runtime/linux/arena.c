@@ -14,12 +14,6 @@
 
 enum { TRIES = 4096, REUSE_TRIES = 16 };
 
-/* Page 0. Both are hints: what is free, the locks know. */
-struct header {
-	uint32_t used; /* the highest page that anybody has had */
-	uint32_t next;
-};
-
 static struct {
 	char *memory; /* NULL: there is none */
 	/* The kernel does not refuse a lock that this process has already. */
@@ -57,7 +51,7 @@ void arena_forked(void)
 }
 
 /* Some of the pages that were used before are tried, in turn; then one that never was. */
-static uint32_t candidate(struct header *header, unsigned int tries)
+static uint32_t candidate(struct arena_pages *header, unsigned int tries)
 {
 	uint32_t used = __atomic_load_n(&header->used, __ATOMIC_RELAXED);
 
@@ -71,7 +65,7 @@ struct thread *arena_take(void)
 	if (!arena.memory)
 		return NULL;
 	for (unsigned int tries = 0; tries < TRIES; tries++) {
-		uint32_t page = candidate((struct header *)arena.memory, tries);
+		uint32_t page = candidate((struct arena_pages *)arena.memory, tries);
 
 		if (page >= ARENA_PAGES || arena.ours[page / 64] & 1UL << page % 64)
 			continue;
