@@ -66,4 +66,6 @@ enum core_extra {
 	CORE_EXTRA_BREAKPOINTS = 8,  /* compare addresses with core_breakpoint's */
 };
 
+#define CORE_EXTRAS 15
+
 #endif

@@ -27,6 +27,7 @@
 #define THREAD_REGS	   0x80
 #define THREAD_RIP	   0x100
 #define THREAD_RFLAGS	   0x108
+#define THREAD_LOOKUP	   0x110
 #define THREAD_EVENTS	   0x400 /* struct core_task, whose counters come first */
 
 #ifndef __ASSEMBLER__
@@ -87,12 +88,14 @@ struct thread {
 
 	uint64_t spill_flags; /* by lahf and seto, while enter.S looks a target up */
 	struct thread *next;  /* of the threads that the translator knows */
-	uint32_t inside;      /* not 0: the thread may be in emitted code */
+	uint32_t inside;      /* not 0: the thread may be in emitted code, of which cache */
 	uint64_t step;	  /* where the copy of one instruction lies that is to come first, or 0 */
 	uint64_t arrival; /* scratch of enter.S */
 
 	/* The program's state, valid while the thread is in the runtime. */
 	_Alignas(64) struct regs regs;
+
+	struct lookup *lookup; /* the first member of the struct cache that it runs in */
 
 	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
 	int tid;
@@ -123,6 +126,7 @@ _Static_assert(offsetof(struct thread, arrival) == THREAD_ARRIVAL, "");
 _Static_assert(offsetof(struct thread, regs) == THREAD_REGS, "");
 _Static_assert(offsetof(struct thread, regs.rip) == THREAD_RIP, "");
 _Static_assert(offsetof(struct thread, regs.rflags) == THREAD_RFLAGS, "");
+_Static_assert(offsetof(struct thread, lookup) == THREAD_LOOKUP, "");
 _Static_assert(offsetof(struct thread, events) == THREAD_EVENTS, "");
 _Static_assert(THREAD_EVENTS == ARENA_TASK, "");
 _Static_assert(offsetof(struct thread, inside) == ARENA_INSIDE, "");

@@ -8,6 +8,7 @@
 
 #include "runtime/linux/memory_map.h"
 #include "runtime/linux/proc_maps.h"
+#include "runtime/linux/window.h"
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
 
@@ -70,6 +71,35 @@ void *memory_allocate(size_t size, uint64_t below)
 		return NULL;
 	memory_own((uint64_t)result, (uint64_t)result + size);
 	return (void *)result;
+}
+
+static void *allocate_code(size_t size)
+{
+	int64_t result = sys(__NR_mmap, window_hint(size), size, PROT_READ | PROT_WRITE | PROT_EXEC,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (sys_failed(result))
+		return NULL;
+	memory_own((uint64_t)result, (uint64_t)result + size);
+	return (void *)result;
+}
+
+bool memory_translator(struct translate_memory *memory)
+{
+	*memory = (struct translate_memory){
+		.code = allocate_code(TRANSLATE_CODE_SIZE),
+		.tables = memory_allocate(TRANSLATE_TABLE_SIZE, WINDOW_LOW_END),
+		.meta = memory_allocate(TRANSLATE_META_SIZE, 0),
+	};
+	if (memory->code && memory->tables && memory->meta)
+		return true;
+	if (memory->code)
+		memory_free(memory->code, TRANSLATE_CODE_SIZE);
+	if (memory->tables)
+		memory_free(memory->tables, TRANSLATE_TABLE_SIZE);
+	if (memory->meta)
+		memory_free(memory->meta, TRANSLATE_META_SIZE);
+	return false;
 }
 
 void memory_free(void *at, size_t size)

@@ -28,7 +28,7 @@ static void emit_index(struct builder *b, enum table table)
 	switch (tables_index()) {
 	case INDEX_PEXT: /* pext mask, %ecx, %ecx */
 		EMIT(b, 0xc4, 0xe2, 0x72, 0xf5, 0x0c, 0x25);
-		emit32(b, low_address(&tables()->masks[table]));
+		emit32(b, low_address(&tables(b->cache)->masks[table]));
 		break;
 	case INDEX_RORX: /* rorx $4, %ecx, %ecx */
 		if (table == TABLE_JUMPS)
@@ -45,7 +45,7 @@ static void emit_table_jump(struct builder *b)
 {
 	emit_index(b, TABLE_JUMPS);
 	EMIT(b, 0xff, 0x24, 0xcd);
-	emit32(b, low_address(tables()->places[TABLE_JUMPS]));
+	emit32(b, low_address(tables(b->cache)->places[TABLE_JUMPS]));
 }
 
 /* ---- arriving ---- */
@@ -88,8 +88,8 @@ static void emit_miss(struct builder *b, enum where where)
 {
 	mark(b, (struct state){.where = where, .spills = SPILL_RCX});
 	emit8(b, 0xe9);
-	emit_relative(b, (uint64_t)cache.lookup.code +
-				 (where == AT_STACK ? cache.return_miss : cache.jump_miss));
+	emit_relative(b, (uint64_t)b->cache->lookup.code +
+				 (where == AT_STACK ? b->cache->return_miss : b->cache->jump_miss));
 }
 
 static struct verify emit_verify(struct builder *b, uint64_t pc, enum where where)
@@ -151,7 +151,7 @@ static uint32_t emit_whole_arrival(struct builder *b, uint64_t pc, enum where wh
 
 	if (tables_quick_loop())
 		emit_miss(b, where);
-	start = here(b) - (uint64_t)cache.lookup.code;
+	start = here(b) - (uint64_t)b->cache->lookup.code;
 	verify = emit_verify(b, pc, where);
 	if (verify.to_miss)
 		verify.to_miss[-1] = miss - verify.to_miss;
@@ -244,7 +244,7 @@ void emit_return(struct builder *b)
 	EMIT(b, 0x8b, 0x0c, 0x24);
 	emit_index(b, TABLE_RETURNS);
 	EMIT(b, 0xff, 0x34, 0xcd);
-	emit32(b, low_address(tables()->places[TABLE_RETURNS]));
+	emit32(b, low_address(tables(b->cache)->places[TABLE_RETURNS]));
 	mark(b, (struct state){.pc = b->pc, .spills = SPILL_RCX, .rsp = 8});
 	emit8(b, 0xc3);
 }
@@ -279,7 +279,7 @@ static void begin_call(struct builder *b, struct call *call, uint8_t spills)
 	call->spills = spills;
 	EMIT(b, 0xe8, 0, 0, 0, 0);
 	call->to_thunk = b->at;
-	b->pad = here(b) - (uint64_t)cache.lookup.code;
+	b->pad = here(b) - (uint64_t)b->cache->lookup.code;
 	call->verify = emit_verify(b, call->address, AT_STACK);
 	emit_arrived(b, &call->verify, call->address);
 	EMIT(b, 0xeb, 0);
@@ -346,7 +346,7 @@ void emit_call_indirect(struct builder *b)
 /* jmp *%gs:member */
 static uint32_t emit_way(struct builder *b, uint8_t member)
 {
-	const uint32_t offset = b->at - cache.lookup.code;
+	const uint32_t offset = b->at - b->cache->lookup.code;
 	const uint8_t jump[] = {0x65, 0xff, 0x24, 0x25, member, 0, 0, 0};
 
 	__builtin_memcpy(b->at, jump, sizeof(jump));
@@ -356,7 +356,7 @@ static uint32_t emit_way(struct builder *b, uint8_t member)
 
 void emit_ways_out(struct builder *b)
 {
-	cache.jump_miss = emit_way(b, THREAD_JUMP_MISS);
-	cache.return_miss = emit_way(b, THREAD_RETURN_MISS);
-	cache.leave = emit_way(b, THREAD_LEAVE);
+	b->cache->jump_miss = emit_way(b, THREAD_JUMP_MISS);
+	b->cache->return_miss = emit_way(b, THREAD_RETURN_MISS);
+	b->cache->leave = emit_way(b, THREAD_LEAVE);
 }

@@ -28,11 +28,11 @@ void emit_exit(struct builder *b, uint64_t target, enum exit_kind kind)
 	uint32_t id = 0;
 
 	if (!b->asked) {
-		id = cache.nr_exits++;
+		id = b->cache->nr_exits++;
 		b->fragment->nr_exits++;
-		cache.exits[id] = (struct exit){
+		b->cache->exits[id] = (struct exit){
 			.target = target,
-			.site = b->at - cache.lookup.code,
+			.site = b->at - b->cache->lookup.code,
 			.kind = kind,
 			.length = b->insn.length,
 		};
@@ -52,20 +52,20 @@ void emit_exit_jump(struct builder *b, uint64_t target, enum exit_kind kind)
 /* From here on code is that of @pc. Returns the entry. */
 static struct entry *add_entry(struct builder *b, uint64_t pc, uint32_t body)
 {
-	struct entry *entry = &cache.lookup.entries[cache.nr_entries++];
+	struct entry *entry = &b->cache->lookup.entries[b->cache->nr_entries++];
 
 	b->fragment->nr_entries++;
 	*entry = (struct entry){
 		.pc = pc,
 		.body = body,
-		.fragment = b->fragment - cache.fragments,
+		.fragment = b->fragment - b->cache->fragments,
 	};
 	return entry;
 }
 
 static uint32_t offset_here(const struct builder *b)
 {
-	return b->at - cache.lookup.code;
+	return b->at - b->cache->lookup.code;
 }
 
 /* Whether the fragment may have code of @page: two at most, so that each is known for it. */
@@ -78,7 +78,7 @@ static bool take_page(struct builder *b, uint64_t page)
 	if (f->pages[0] && f->pages[1])
 		return false;
 	if (b->range.writable && !(f->flags & (FRAGMENT_STEP | FRAGMENT_CHECKED))) {
-		if (cache_is_hot(page))
+		if (cache_is_hot(b->cache, page))
 			return false;
 		memory_watch(page << PAGE_SHIFT, (page + 1) << PAGE_SHIFT);
 	}
@@ -121,7 +121,8 @@ static void plain(struct builder *b)
 /* Whether to go on at the target of a direct jump instead of jumping. */
 static bool worth_following(const struct builder *b, uint64_t target)
 {
-	return target > b->pc && target < b->range.end && !b->range.writable && !cache_find(target);
+	return target > b->pc && target < b->range.end && !b->range.writable &&
+	       !cache_find(b->cache, target);
 }
 
 /* What an instruction means for the fragment: whether it ends, with a jump or as it is. */
@@ -207,7 +208,7 @@ static bool full(const struct builder *b)
  * first entry stays, also of a fragment that is nothing but the jump at its end. */
 static void retract_entry(const struct builder *b)
 {
-	struct entry *last = &cache.lookup.entries[cache.nr_entries - 1];
+	struct entry *last = &b->cache->lookup.entries[b->cache->nr_entries - 1];
 
 	if (b->fragment->nr_entries > 1 && last->body == offset_here(b))
 		last->body = 0;
@@ -219,7 +220,7 @@ static void retract_entry(const struct builder *b)
  */
 static bool behind_call(struct builder *b)
 {
-	const bool known = cache_find(b->pc);
+	const bool known = cache_find(b->cache, b->pc);
 
 	add_entry(b, b->pc, known ? 0 : offset_here(b))->pad = b->pad;
 	return !known;
@@ -230,7 +231,7 @@ static bool worth_going_on(struct builder *b, uint8_t class)
 {
 	switch (class) {
 	case INSN_JCC:
-		return !cache_find(b->pc);
+		return !cache_find(b->cache, b->pc);
 	case INSN_CALL:
 	case INSN_CALL_INDIRECT:
 		return behind_call(b);
@@ -244,7 +245,7 @@ static bool known_call(struct builder *b)
 {
 	if (b->insn.class != INSN_CALL && b->insn.class != INSN_CALL_INDIRECT)
 		return false;
-	if (cache_find(b->pc))
+	if (cache_find(b->cache, b->pc))
 		return true;
 	add_entry(b, b->pc, offset_here(b));
 	return false;
@@ -290,25 +291,26 @@ static void emit_arrival(struct builder *b, struct entry *entry)
 /* Begins a fragment at the end of the arrays; nobody knows it until it is published. */
 static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct build_fault *fault)
 {
-	struct fragment *f = &cache.fragments[cache.nr_fragments];
+	struct fragment *f = &b->cache->fragments[b->cache->nr_fragments];
 	const int code = memory_code(pc, &b->range);
 
 	if (code) {
 		*fault = (struct build_fault){SIGSEGV, code, pc};
 		return false;
 	}
-	cache.code_next = (cache.code_next + 15) & ~15u;
-	b->at = cache.lookup.code + cache.code_next;
+	b->cache->code_next = (b->cache->code_next + 15) & ~15u;
+	b->at = b->cache->lookup.code + b->cache->code_next;
 	b->pc = b->source_end = pc;
 	b->limit = MAX_INSNS;
 	b->fragment = f;
-	if (b->range.writable && !(flags & FRAGMENT_STEP) && cache_is_hot(pc >> PAGE_SHIFT))
+	if (b->range.writable && !(flags & FRAGMENT_STEP) &&
+	    cache_is_hot(b->cache, pc >> PAGE_SHIFT))
 		flags |= FRAGMENT_CHECKED;
 	*f = (struct fragment){
 		.pc = pc,
-		.start = cache.code_next,
-		.entries = cache.nr_entries,
-		.exits = cache.nr_exits,
+		.start = b->cache->code_next,
+		.entries = b->cache->nr_entries,
+		.exits = b->cache->nr_exits,
 		.flags = flags,
 	};
 	return true;
@@ -319,15 +321,15 @@ static void keep_source(const struct builder *b)
 {
 	struct fragment *f = b->fragment;
 	const uint16_t n = b->source_end - f->pc;
-	uint8_t *to = cache.sources + cache.nr_sources;
+	uint8_t *to = b->cache->sources + b->cache->nr_sources;
 
 	if (!b->range.writable)
 		return;
-	f->source = cache.nr_sources;
+	f->source = b->cache->nr_sources;
 	__builtin_memcpy(to, &n, sizeof(n));
 	for (unsigned int i = 0; i < n; i++)
 		to[sizeof(n) + i] = ((const uint8_t *)f->pc)[i];
-	cache.nr_sources += sizeof(n) + n;
+	b->cache->nr_sources += sizeof(n) + n;
 }
 
 static void end(struct builder *b)
@@ -337,16 +339,16 @@ static void end(struct builder *b)
 	f->nr_insns = b->nr_insns;
 	f->end = offset_here(b);
 	keep_source(b);
-	cache.code_next = f->end;
-	cache.nr_fragments++;
-	cache_publish(f);
+	b->cache->code_next = f->end;
+	b->cache->nr_fragments++;
+	cache_publish(b->cache, f);
 }
 
 /* Gives an entry the landing or pad that it lacks, in a fragment of its own. */
-static void add_arrival(uint32_t id, enum arrival arrival)
+static void add_arrival(struct cache *cache, uint32_t id, enum arrival arrival)
 {
-	struct entry *e = &cache.lookup.entries[id], with;
-	struct builder b = {0};
+	struct entry *e = &cache->lookup.entries[id], with;
+	struct builder b = {.cache = cache};
 
 	if (arrival == ARRIVE_DIRECT || (arrival == ARRIVE_JUMP ? e->landing : e->pad))
 		return;
@@ -363,21 +365,21 @@ static void add_arrival(uint32_t id, enum arrival arrival)
 	e->pad = with.pad;
 }
 
-uint32_t build(uint64_t pc, enum arrival arrival, struct build_fault *fault)
+uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct build_fault *fault)
 {
 	static const uint8_t flags[] = {0, FRAGMENT_LANDING, FRAGMENT_PAD};
-	uint32_t id = cache_find(pc);
-	struct builder b = {0};
+	uint32_t id = cache_find(cache, pc);
+	struct builder b = {.cache = cache};
 	struct entry *entry;
 	enum next next = GO_ON;
 
 	if (id) {
-		add_arrival(id, arrival);
+		add_arrival(cache, id, arrival);
 		return id;
 	}
 	if (!begin(&b, pc, flags[arrival], fault))
 		return 0;
-	id = cache.nr_entries;
+	id = cache->nr_entries;
 	entry = add_entry(&b, pc, 0);
 	emit_arrival(&b, entry);
 	entry->body = offset_here(&b);
@@ -390,8 +392,8 @@ uint32_t build(uint64_t pc, enum arrival arrival, struct build_fault *fault)
 	while (next == GO_ON)
 		next = build_next(&b, fault);
 	if (!b.nr_insns) {
-		cache.nr_entries = b.fragment->entries;
-		cache.nr_exits = b.fragment->exits;
+		cache->nr_entries = b.fragment->entries;
+		cache->nr_exits = b.fragment->exits;
 		return 0;
 	}
 	if (next != STOPPED) {
@@ -402,9 +404,9 @@ uint32_t build(uint64_t pc, enum arrival arrival, struct build_fault *fault)
 	return id;
 }
 
-uint32_t build_step(uint64_t pc, struct build_fault *fault)
+uint32_t build_step(struct cache *cache, uint64_t pc, struct build_fault *fault)
 {
-	struct builder b = {0};
+	struct builder b = {.cache = cache};
 
 	if (!begin(&b, pc, FRAGMENT_STEP, fault) || !next_insn(&b, fault))
 		return 0;
@@ -414,12 +416,14 @@ uint32_t build_step(uint64_t pc, struct build_fault *fault)
 	return b.fragment->start;
 }
 
-struct state rehearse(const struct fragment *fragment, uint64_t address, uint8_t *buffer)
+struct state rehearse(struct cache *cache, const struct fragment *fragment, uint64_t address,
+		      uint8_t *buffer)
 {
 	struct fragment f = *fragment;
 	struct builder b = {
+		.cache = cache,
 		.at = buffer,
-		.shift = (intptr_t)(cache.lookup.code + f.start) - (intptr_t)buffer,
+		.shift = (intptr_t)(cache->lookup.code + f.start) - (intptr_t)buffer,
 		.pc = f.pc,
 		.fragment = &f,
 		.asked = address,
@@ -430,8 +434,8 @@ struct state rehearse(const struct fragment *fragment, uint64_t address, uint8_t
 	if (f.source) {
 		uint16_t copied;
 
-		__builtin_memcpy(&copied, cache.sources + f.source, sizeof(copied));
-		b.copy = cache.sources + f.source + sizeof(copied);
+		__builtin_memcpy(&copied, cache->sources + f.source, sizeof(copied));
+		b.copy = cache->sources + f.source + sizeof(copied);
 		b.copied = copied;
 	}
 	emit_arrival(&b, &(struct entry){0});

@@ -17,16 +17,17 @@ struct build_fault {
 	uint64_t address;
 };
 
-uint32_t build(uint64_t pc, enum arrival arrival, struct build_fault *fault);
+uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct build_fault *fault);
 
 /* Builds code that executes the one instruction at @pc and leaves. Returns where it starts. */
-uint32_t build_step(uint64_t pc, struct build_fault *fault);
+uint32_t build_step(struct cache *cache, uint64_t pc, struct build_fault *fault);
 
 /*
  * Emits @fragment again into @buffer of FRAGMENT_BYTES and returns the program's state at @address
  * in it.
  */
-struct state rehearse(const struct fragment *fragment, uint64_t address, uint8_t *buffer);
+struct state rehearse(struct cache *cache, const struct fragment *fragment, uint64_t address,
+		      uint8_t *buffer);
 
 /* ---- fetch.c ---- */
 

@@ -99,56 +99,53 @@ struct slots_head {
 
 struct cache {
 	struct lookup lookup;
+	struct instrumentation does;
 	struct fragment *fragments;
 	struct exit *exits;
 	struct page *pages;
 	uint8_t *sources;
-	struct meta *meta; /* where all of them are */
+	struct meta *meta;   /* where all of them are */
+	uint32_t generation; /* how often it was emptied */
 	uint32_t nr_fragments, nr_entries, nr_exits, nr_pages, nr_sources;
 	uint32_t code_next;
 	uint32_t stubs;				/* where that of exit 0 would be */
 	uint32_t jump_miss, return_miss, leave; /* the way to them */
 };
 
-extern struct cache cache;
-
 /* The entry with code for @pc, or 0. Needs no lock. */
-uint32_t cache_find(uint64_t pc);
+uint32_t cache_find(const struct cache *cache, uint64_t pc);
 
 /* Room for one more fragment with all that may belong to it; false: the cache has to be flushed. */
-bool cache_room(void);
+bool cache_room(const struct cache *cache);
 
-void cache_init(const struct translate_memory *memory);
+void cache_init(struct cache *cache, const struct translate_memory *memory);
 
 /* Makes every thread leave that is inside, at the next branch. */
-void cache_disconnect(void);
+void cache_disconnect(struct cache *cache);
 
 /* Forgets everything. Nobody is inside. */
-void cache_empty(void);
+void cache_empty(struct cache *cache);
 
 /* Takes the fragment that was built at the end of the arrays into the hash and links its exits. */
-void cache_publish(struct fragment *fragment);
+void cache_publish(struct cache *cache, struct fragment *fragment);
 
 /* Makes the exit go to the entry. */
-void cache_link(uint32_t exit, uint32_t entry);
-
-/* Makes the exit go to its stub. */
-void cache_unlink(uint32_t exit);
+void cache_link(struct cache *cache, uint32_t exit, uint32_t entry);
 
 /* Nobody finds the fragment any more. */
-void cache_kill(struct fragment *fragment);
+void cache_kill(struct cache *cache, struct fragment *fragment);
 
 /* Somebody wrote to a page that was watched: kills what was made of it. */
-void cache_written(uint64_t page);
+void cache_written(struct cache *cache, uint64_t page);
 
 /* Whether that happens so often that the page had better not be watched. */
-bool cache_is_hot(uint64_t page);
+bool cache_is_hot(const struct cache *cache, uint64_t page);
 
 /* Kills what was made of pages @first to @last. */
-void cache_forget_pages(uint64_t first, uint64_t last);
+void cache_forget_pages(struct cache *cache, uint64_t first, uint64_t last);
 
 /* The fragment that has code at @offset, or NULL. */
-struct fragment *cache_fragment_at(uint32_t offset);
+struct fragment *cache_fragment_at(const struct cache *cache, uint32_t offset);
 
 /* The ways out lie at the start of the code, in the order of the members of struct cache. */
 #define WAYS_OUT 64
@@ -156,9 +153,9 @@ struct fragment *cache_fragment_at(uint32_t offset);
 /* The stub of an exit: movl $exit, %gs:EXIT; jmp leave */
 #define STUB_BYTES 17
 
-static inline uint32_t stub_of(uint32_t exit)
+static inline uint32_t stub_of(const struct cache *cache, uint32_t exit)
 {
-	return cache.stubs + exit * STUB_BYTES;
+	return cache->stubs + exit * STUB_BYTES;
 }
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "runtime/lock.h"
 #include "runtime/translate/build.h"
+#include "runtime/translate/caches.h"
 #include "runtime/translate/tables.h"
 
 #include <linux/signal.h>
@@ -20,10 +21,7 @@ _Noreturn void translate_left(struct thread *thread);
 static struct lock lock;
 static struct thread *threads;
 
-/* How often the cache was emptied. */
-static uint32_t generation;
-
-/* Not 0 while somebody waits for all threads to leave; none may enter. */
+/* Not 0 while somebody waits for the threads to leave a cache; none may enter any. */
 static uint32_t emptying;
 
 void translate_lock(void)
@@ -38,8 +36,16 @@ void translate_unlock(void)
 
 /* ---- threads ---- */
 
+/* The cache that the thread runs in. */
+static struct cache *cache_of(const struct thread *thread)
+{
+	return (struct cache *)thread->lookup;
+}
+
 static void prepare(struct thread *thread)
 {
+	if (!thread->lookup)
+		thread->lookup = &cache_number(0)->lookup;
 	thread->leave = (void *)translate_leave;
 	thread->jump_miss = (void *)translate_jump_miss;
 	thread->return_miss = (void *)translate_return_miss;
@@ -69,6 +75,7 @@ void translate_thread_gone(struct thread *thread)
 
 void translate_forked(struct thread *thread)
 {
+	caches_forked();
 	prepare(thread);
 	thread->next = NULL;
 	threads = thread;
@@ -76,15 +83,24 @@ void translate_forked(struct thread *thread)
 
 void translate_init(const struct translate_memory *memory)
 {
-	cache_init(memory);
+	caches_init(memory);
 }
 
-/* ---- emptying the cache ---- */
+bool translate_instrument(struct thread *thread, const struct instrumentation *does)
+{
+	struct cache *cache = caches_for(does);
 
-static bool someone_inside(void)
+	if (cache)
+		thread->lookup = &cache->lookup;
+	return cache;
+}
+
+/* ---- emptying a cache ---- */
+
+static bool someone_inside(const struct cache *cache)
 {
 	for (const struct thread *t = threads; t; t = t->next)
-		if (__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST))
+		if (__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST) == cache_inside(cache))
 			return true;
 	return false;
 }
@@ -93,21 +109,21 @@ static bool someone_inside(void)
  * With the lock held. Once all exits lead out, who is inside gets here soon, and waits for the lock
  * where he is not inside: nothing that blocks is ever done in emitted code.
  */
-static void empty(void)
+static void empty(struct cache *cache)
 {
 	__atomic_store_n(&emptying, 1, __ATOMIC_SEQ_CST);
-	cache_disconnect();
-	while (someone_inside())
+	cache_disconnect(cache);
+	while (someone_inside(cache))
 		sys(__NR_sched_yield);
-	cache_empty();
-	generation++;
+	cache_empty(cache);
+	cache->generation++;
 	__atomic_store_n(&emptying, 0, __ATOMIC_SEQ_CST);
 }
 
 /* From here on the cache stays as it is for the thread, or false: wait. */
 static bool go_inside(struct thread *thread)
 {
-	__atomic_exchange_n(&thread->inside, 1, __ATOMIC_SEQ_CST);
+	__atomic_exchange_n(&thread->inside, cache_inside(cache_of(thread)), __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&emptying, __ATOMIC_SEQ_CST))
 		return true;
 	__atomic_store_n(&thread->inside, 0, __ATOMIC_SEQ_CST);
@@ -118,21 +134,22 @@ static bool go_inside(struct thread *thread)
 
 /* What the thread came out with: an exit that may be linked, or an arrival that was missing. */
 struct request {
-	uint32_t exit; /* 0: none */
+	struct cache *cache; /* of the exit, */
+	uint32_t generation; /* and when; */
+	uint32_t exit;	     /* 0: none */
 	enum arrival arrival;
-	uint32_t generation; /* of the cache that the exit is one of */
 };
 
-static void answer(const struct request *request, uint32_t id)
+static void answer(struct cache *cache, const struct request *request, uint32_t id)
 {
-	struct entry *entry = &cache.lookup.entries[id];
+	struct entry *entry = &cache->lookup.entries[id];
 
 	if (request->exit)
-		cache_link(request->exit, id);
+		cache_link(cache, request->exit, id);
 	if (request->arrival == ARRIVE_JUMP && entry->landing)
-		tables_set(TABLE_JUMPS, entry);
+		tables_set(cache, TABLE_JUMPS, entry);
 	if (request->arrival == ARRIVE_RETURN && entry->pad)
-		tables_set(TABLE_RETURNS, entry);
+		tables_set(cache, TABLE_RETURNS, entry);
 }
 
 /*
@@ -157,20 +174,21 @@ static bool vsyscall(struct thread *thread)
 /* Makes what was asked for. Returns with thread->inside and where to go on, or 0 for a fault. */
 static uint64_t make(struct thread *thread, struct request *request)
 {
+	struct cache *cache = cache_of(thread);
 	struct build_fault fault;
 	uint64_t address = 0;
 	uint32_t id;
 
 	lock_take(&lock);
-	if (!cache_room())
-		empty();
-	if (request->generation != generation)
+	if (!cache_room(cache))
+		empty(cache);
+	if (request->cache != cache || request->generation != cache->generation)
 		request->exit = 0;
-	id = build(thread->regs.rip, request->arrival, &fault);
+	id = build(cache, thread->regs.rip, request->arrival, &fault);
 	if (id) {
-		answer(request, id);
-		address = (uint64_t)cache.lookup.code + cache.lookup.entries[id].body;
-		thread->inside = 1;
+		answer(cache, request, id);
+		address = (uint64_t)cache->lookup.code + cache->lookup.entries[id].body;
+		thread->inside = cache_inside(cache);
 	}
 	lock_give(&lock);
 	if (!id && !vsyscall(thread))
@@ -180,13 +198,14 @@ static uint64_t make(struct thread *thread, struct request *request)
 
 static uint64_t find(struct thread *thread)
 {
+	const struct cache *cache = cache_of(thread);
 	uint32_t id;
 
 	if (!go_inside(thread))
 		return 0;
-	id = cache_find(thread->regs.rip);
+	id = cache_find(cache, thread->regs.rip);
 	if (id)
-		return (uint64_t)cache.lookup.code + cache.lookup.entries[id].body;
+		return (uint64_t)cache->lookup.code + cache->lookup.entries[id].body;
 	thread->inside = 0;
 	return 0;
 }
@@ -243,22 +262,23 @@ static void system_call(struct thread *thread, unsigned int length)
 }
 
 /* What is executed at @pc was made from something else. */
-static void forget(uint64_t pc)
+static void forget(struct cache *cache, uint64_t pc)
 {
 	uint32_t id;
 
 	lock_take(&lock);
-	id = cache_find(pc);
+	id = cache_find(cache, pc);
 	if (id)
-		cache_kill(&cache.fragments[cache.lookup.entries[id].fragment]);
+		cache_kill(cache, &cache->fragments[cache->lookup.entries[id].fragment]);
 	lock_give(&lock);
 }
 
 void translate_left(struct thread *thread)
 {
 	/* Nothing is emptied before we say that we are out. */
-	struct request request = {.generation = generation};
-	const struct exit exit = cache.exits[thread->exit];
+	struct cache *cache = cache_of(thread);
+	struct request request = {.cache = cache, .generation = cache->generation};
+	const struct exit exit = cache->exits[thread->exit];
 
 	switch (thread->exit) {
 	case EXIT_JUMP_MISS:
@@ -283,7 +303,7 @@ void translate_left(struct thread *thread)
 		linux_int80(thread);
 		break;
 	case EXIT_STALE:
-		forget(thread->regs.rip);
+		forget(cache, thread->regs.rip);
 		break;
 	case EXIT_DETACH:
 		linux_detach(thread);
@@ -296,27 +316,31 @@ void translate_left(struct thread *thread)
 
 void translate_invalidate(uint64_t start, uint64_t end)
 {
-	if (start < end)
-		cache_forget_pages(start >> PAGE_SHIFT, (end - 1) >> PAGE_SHIFT);
+	struct cache *cache;
+
+	for (unsigned int n = 0; start < end && (cache = cache_number(n)); n++)
+		cache_forget_pages(cache, start >> PAGE_SHIFT, (end - 1) >> PAGE_SHIFT);
 }
 
 void translate_written(struct thread *thread, uint64_t address)
 {
 	const uint64_t page = address >> PAGE_SHIFT, rip = thread->regs.rip;
+	struct cache *cache = cache_of(thread), *each;
 	struct build_fault fault;
 
 	thread->inside = 0;
 	thread->step = 0;
 	lock_take(&lock);
-	cache_written(page);
+	for (unsigned int n = 0; (each = cache_number(n)); n++)
+		cache_written(each, page);
 	if (rip >> PAGE_SHIFT == page || (rip + INSN_MAX - 1) >> PAGE_SHIFT == page) {
-		if (!cache_room())
-			empty();
-		const uint32_t start = build_step(rip, &fault);
+		if (!cache_room(cache))
+			empty(cache);
+		const uint32_t start = build_step(cache, rip, &fault);
 
 		if (start) {
-			thread->step = (uint64_t)cache.lookup.code + start;
-			thread->inside = 1;
+			thread->step = (uint64_t)cache->lookup.code + start;
+			thread->inside = cache_inside(cache);
 		}
 	}
 	lock_give(&lock);

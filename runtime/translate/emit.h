@@ -42,6 +42,7 @@ struct state {
 };
 
 struct builder {
+	struct cache *cache;
 	uint8_t *at;	/* where the next byte goes */
 	intptr_t shift; /* it will be executed at at + shift: 0 but for a rehearsal */
 

@@ -138,7 +138,8 @@ translate_flags_kept:
 	movabs	$HASH_MULTIPLIER, %rax
 	imul	%rcx, %rax
 	shr	$32, %rax
-	mov	cache+LOOKUP_SLOTS(%rip), %rdx
+	mov	%gs:THREAD_LOOKUP, %rdx
+	mov	LOOKUP_SLOTS(%rdx), %rdx
 1:	and	HEAD_MASK(%rdx), %rax
 	shl	$4, %rax
 	cmp	%rcx, (%rdx, %rax)
@@ -156,29 +157,33 @@ translate_flags_kept:
 
 3:	mov	SLOT_ENTRY(%rdx, %rax), %ecx
 	shl	$ENTRY_SHIFT, %rcx
-	add	cache+LOOKUP_ENTRIES(%rip), %rcx
+	mov	%gs:THREAD_LOOKUP, %rdx
+	add	LOOKUP_ENTRIES(%rdx), %rcx
 	mov	ENTRY_BODY(%rcx), %eax
 	test	%eax, %eax
 	je	2b
-	add	cache+LOOKUP_CODE(%rip), %rax
+	add	LOOKUP_CODE(%rdx), %rax
 	mov	%rax, %gs:THREAD_CACHE
 	/* Its landing or pad goes to the table. Without one it is for the dispatcher to make it. */
 	mov	%gs:THREAD_EXIT, %eax
-	mov	ENTRY_ARRIVALS-4(%rcx, %rax, 4), %edx
-	test	%edx, %edx
+	mov	ENTRY_ARRIVALS-4(%rcx, %rax, 4), %eax
+	test	%eax, %eax
 	je	2b
-	add	cache+LOOKUP_CODE(%rip), %rdx
-	mov	%rdx, %gs:THREAD_ARRIVAL
-	mov	cache+LOOKUP_TABLES(%rip), %rdx
+	add	LOOKUP_CODE(%rdx), %rax
+	mov	%rax, %gs:THREAD_ARRIVAL
 	mov	%gs:THREAD_TARGET, %rax
 	cmpl	$EXIT_RETURN_MISS, %gs:THREAD_EXIT
 	je	5f
+	cmpl	$0, LOOKUP_SHIFT(%rdx)
+	mov	LOOKUP_TABLES(%rdx), %rdx
+	je	4f
 	and	(%rdx), %eax
-	cmpl	$0, cache+LOOKUP_SHIFT(%rip)
-	je	6f
 	shr	$4, %eax
 	jmp	6f
-5:	and	4(%rdx), %eax
+4:	and	(%rdx), %eax
+	jmp	6f
+5:	mov	LOOKUP_TABLES(%rdx), %rdx
+	and	4(%rdx), %eax
 	add	$1 << TABLE_BITS, %eax
 6:	lea	TABLES_PLACES(%rdx, %rax, 8), %rax
 	mov	%gs:THREAD_ARRIVAL, %rdx
@@ -192,7 +197,8 @@ translate_flags_kept:
 	mov	%gs:THREAD_EXIT, %edx
 	dec	%edx
 	shl	$WAY_SHIFT, %rdx
-	add	cache+LOOKUP_CODE(%rip), %rdx
+	mov	%gs:THREAD_LOOKUP, %rcx
+	add	LOOKUP_CODE(%rcx), %rdx
 	mov	%rdx, (%rax)
 	jmp	2b
 

@@ -6,6 +6,7 @@
  * what is known of each byte falls out on the way (mark() in emit.h).
  */
 #include "runtime/translate/build.h"
+#include "runtime/translate/caches.h"
 
 /* What enter.S consists of. */
 extern const char translate_run_end[], translate_enter[], translate_enter_end[];
@@ -92,38 +93,40 @@ static enum translate_place recover_assembly(const struct thread *thread, struct
 	return TRANSLATE_INSIDE;
 }
 
-static enum translate_place recover_way_out(const struct thread *thread, uint32_t offset,
-					    struct regs *regs)
+static enum translate_place recover_way_out(const struct thread *thread, const struct cache *cache,
+					    uint32_t offset, struct regs *regs)
 {
-	if (offset >= cache.leave)
+	if (offset >= cache->leave)
 		return TRANSLATE_LEAVING;
-	apply(thread, offset >= cache.return_miss ? return_state : jump_state, regs);
+	apply(thread, offset >= cache->return_miss ? return_state : jump_state, regs);
 	return TRANSLATE_INSIDE;
 }
 
-static void recover_fragment(const struct thread *thread, const struct fragment *f,
-			     struct regs *regs)
+static void recover_fragment(const struct thread *thread, struct cache *cache,
+			     const struct fragment *f, struct regs *regs)
 {
 	uint8_t buffer[FRAGMENT_BYTES];
 
-	apply(thread, rehearse(f, regs->rip, buffer), regs);
+	apply(thread, rehearse(cache, f, regs->rip, buffer), regs);
 }
 
 enum translate_place translate_recover(const struct thread *thread, struct regs *regs)
 {
-	const uint64_t offset = regs->rip - (uint64_t)cache.lookup.code;
+	struct cache *cache = cache_at(regs->rip);
 	const struct fragment *f;
+	uint32_t offset;
 
-	if (offset >= TRANSLATE_CODE_SIZE)
+	if (!cache)
 		return recover_assembly(thread, regs);
+	offset = regs->rip - (uint64_t)cache->lookup.code;
 	if (offset < WAYS_OUT)
-		return recover_way_out(thread, offset, regs);
-	if (offset >= cache.stubs) {
-		regs->rip = cache.exits[(offset - cache.stubs) / STUB_BYTES].target;
+		return recover_way_out(thread, cache, offset, regs);
+	if (offset >= cache->stubs) {
+		regs->rip = cache->exits[(offset - cache->stubs) / STUB_BYTES].target;
 		return TRANSLATE_INSIDE;
 	}
-	f = cache_fragment_at(offset);
+	f = cache_fragment_at(cache, offset);
 	if (f)
-		recover_fragment(thread, f, regs);
+		recover_fragment(thread, cache, f, regs);
 	return f ? TRANSLATE_INSIDE : TRANSLATE_ELSEWHERE;
 }

@@ -39,55 +39,56 @@ bool tables_quick_loop(void)
 	return quick_loop;
 }
 
-static uint64_t address_of(uint32_t offset)
+static uint64_t address_of(const struct cache *cache, uint32_t offset)
 {
-	return (uint64_t)cache.lookup.code + offset;
+	return (uint64_t)cache->lookup.code + offset;
 }
 
-static uint64_t way_out(enum table table)
+static uint64_t way_out(const struct cache *cache, enum table table)
 {
-	return address_of(table == TABLE_JUMPS ? cache.jump_miss : cache.return_miss);
+	return address_of(cache, table == TABLE_JUMPS ? cache->jump_miss : cache->return_miss);
 }
 
-static uint32_t shift_of(enum table table)
+static uint32_t shift_of(const struct cache *cache, enum table table)
 {
-	return table == TABLE_JUMPS ? cache.lookup.jump_shift : 0;
+	return table == TABLE_JUMPS ? cache->lookup.jump_shift : 0;
 }
 
-static uint64_t size_of(enum table table)
+static uint64_t size_of(const struct cache *cache, enum table table)
 {
-	return (tables()->masks[table] >> shift_of(table)) + 1UL;
+	return (tables(cache)->masks[table] >> shift_of(cache, table)) + 1UL;
 }
 
-static void fill(enum table table, uint64_t from, uint64_t to)
+static void fill(struct cache *cache, enum table table, uint64_t from, uint64_t to)
 {
 	for (uint64_t i = from; i < to; i++)
-		tables()->places[table][i] = way_out(table);
+		tables(cache)->places[table][i] = way_out(cache, table);
 }
 
-static void resize(enum table table, unsigned int bits)
+static void resize(struct cache *cache, enum table table, unsigned int bits)
 {
-	fill(table, 0, 1UL << bits);
-	__atomic_store_n(&tables()->masks[table], ((1u << bits) - 1) << shift_of(table),
+	fill(cache, table, 0, 1UL << bits);
+	__atomic_store_n(&tables(cache)->masks[table], ((1u << bits) - 1) << shift_of(cache, table),
 			 __ATOMIC_RELEASE);
 }
 
-void tables_clear(void)
+void tables_clear(struct cache *cache)
 {
 	for (enum table table = TABLE_JUMPS; table <= TABLE_RETURNS; table++) {
-		fill(table, 0, size_of(table));
-		tables()->used[table] = 0;
+		fill(cache, table, 0, size_of(cache, table));
+		tables(cache)->used[table] = 0;
 	}
 }
 
-void tables_init(struct tables *memory)
+void tables_init(struct cache *cache, struct tables *memory)
 {
 	index_kind = choose_index();
 	quick_loop = amd_family() >= 0x15;
-	cache.lookup.tables = memory;
-	cache.lookup.jump_shift = index_kind == INDEX_MOVZX ? 0 : 4;
+	cache->lookup.tables = memory;
+	cache->lookup.jump_shift = index_kind == INDEX_MOVZX ? 0 : 4;
 	for (enum table table = TABLE_JUMPS; table <= TABLE_RETURNS; table++)
-		resize(table, index_kind == INDEX_PEXT ? TABLE_FIRST_BITS : TABLE_FIXED_BITS);
+		resize(cache, table,
+		       index_kind == INDEX_PEXT ? TABLE_FIRST_BITS : TABLE_FIXED_BITS);
 }
 
 static uint32_t arrival_of(enum table table, const struct entry *entry)
@@ -95,44 +96,45 @@ static uint32_t arrival_of(enum table table, const struct entry *entry)
 	return table == TABLE_JUMPS ? entry->landing : entry->pad;
 }
 
-static void put(enum table table, const struct entry *entry)
+static void put(struct cache *cache, enum table table, const struct entry *entry)
 {
-	__atomic_store_n(table_place(table, entry->pc), address_of(arrival_of(table, entry)),
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(table_place(cache, table, entry->pc),
+			 address_of(cache, arrival_of(table, entry)), __ATOMIC_RELEASE);
 }
 
 /*
  * Other threads go on meanwhile: what they find is a candidate or a way out, by the old mask or the
  * new one, and either is verified.
  */
-static void grow(enum table table)
+static void grow(struct cache *cache, enum table table)
 {
-	const unsigned int bits = 63 - __builtin_clzl(size_of(table));
+	const unsigned int bits = 63 - __builtin_clzl(size_of(cache, table));
 
 	if (index_kind != INDEX_PEXT || bits >= TABLE_LAST_BITS)
 		return;
-	resize(table, bits + 2 > TABLE_LAST_BITS ? TABLE_LAST_BITS : bits + 2);
-	for (uint32_t i = 1; i < cache.nr_entries; i++) {
-		const struct entry *entry = &cache.lookup.entries[i];
+	resize(cache, table, bits + 2 > TABLE_LAST_BITS ? TABLE_LAST_BITS : bits + 2);
+	for (uint32_t i = 1; i < cache->nr_entries; i++) {
+		const struct entry *entry = &cache->lookup.entries[i];
 
 		if (entry->body && arrival_of(table, entry))
-			put(table, entry);
+			put(cache, table, entry);
 	}
 }
 
-void tables_set(enum table table, const struct entry *entry)
+void tables_set(struct cache *cache, enum table table, const struct entry *entry)
 {
-	if (*table_place(table, entry->pc) == way_out(table) &&
-	    32UL * ++tables()->used[table] > size_of(table))
-		grow(table);
-	put(table, entry);
+	if (*table_place(cache, table, entry->pc) == way_out(cache, table) &&
+	    32UL * ++tables(cache)->used[table] > size_of(cache, table))
+		grow(cache, table);
+	put(cache, table, entry);
 }
 
-void tables_withdraw(enum table table, uint64_t pc, const struct fragment *f, uint32_t arrival)
+void tables_withdraw(struct cache *cache, enum table table, uint64_t pc, const struct fragment *f,
+		     uint32_t arrival)
 {
-	uint64_t *place = table_place(table, pc);
-	const uint64_t offset = *place - (uint64_t)cache.lookup.code;
+	uint64_t *place = table_place(cache, table, pc);
+	const uint64_t offset = *place - (uint64_t)cache->lookup.code;
 
 	if ((offset >= f->start && offset < f->end) || (arrival && offset == arrival))
-		__atomic_store_n(place, way_out(table), __ATOMIC_RELEASE);
+		__atomic_store_n(place, way_out(cache, table), __ATOMIC_RELEASE);
 }

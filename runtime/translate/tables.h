@@ -37,30 +37,31 @@ enum table_index tables_index(void);
 /* Whether loop is as quick as another branch. */
 bool tables_quick_loop(void);
 
-void tables_init(struct tables *memory);
+void tables_init(struct cache *cache, struct tables *memory);
 
 /* All places lead to the ways out. */
-void tables_clear(void);
+void tables_clear(struct cache *cache);
 
-static inline struct tables *tables(void)
+static inline struct tables *tables(const struct cache *cache)
 {
-	return (struct tables *)cache.lookup.tables;
+	return (struct tables *)cache->lookup.tables;
 }
 
 /* The place of a target; enter.S does the same. */
-static inline uint64_t *table_place(enum table table, uint64_t target)
+static inline uint64_t *table_place(const struct cache *cache, enum table table, uint64_t target)
 {
-	uint64_t index = target & tables()->masks[table];
+	uint64_t index = target & tables(cache)->masks[table];
 
 	if (table == TABLE_JUMPS)
-		index >>= cache.lookup.jump_shift;
-	return &tables()->places[table][index];
+		index >>= cache->lookup.jump_shift;
+	return &tables(cache)->places[table][index];
 }
 
 /* The entry's landing or pad is the candidate for its address. */
-void tables_set(enum table table, const struct entry *entry);
+void tables_set(struct cache *cache, enum table table, const struct entry *entry);
 
 /* The fragment's candidate for @pc, or the one at @arrival if that is not 0, is none any more. */
-void tables_withdraw(enum table table, uint64_t pc, const struct fragment *f, uint32_t arrival);
+void tables_withdraw(struct cache *cache, enum table table, uint64_t pc, const struct fragment *f,
+		     uint32_t arrival);
 
 #endif

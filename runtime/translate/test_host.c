@@ -60,16 +60,27 @@ void host_maps(void)
 		fclose(f);
 }
 
-void host_start(void)
+bool memory_translator(struct translate_memory *memory)
 {
-	const uint64_t near = (uint64_t)host_finish & ~0xfffUL;
-	const struct translate_memory memory = {
-		.code = area((void *)(near - (1UL << 30)), TRANSLATE_CODE_SIZE,
-			     PROT_READ | PROT_WRITE | PROT_EXEC, 0),
+	static uint64_t next;
+
+	if (!next)
+		next = ((uint64_t)host_finish & ~0xfffUL) - (1UL << 30);
+	*memory = (struct translate_memory){
+		.code = area((void *)next, TRANSLATE_CODE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			     0),
 		.tables = area(NULL, TRANSLATE_TABLE_SIZE, PROT_READ | PROT_WRITE, MAP_32BIT),
 		.meta = area(NULL, TRANSLATE_META_SIZE, PROT_READ | PROT_WRITE, 0),
 	};
+	next += TRANSLATE_CODE_SIZE;
+	return true;
+}
 
+void host_start(void)
+{
+	struct translate_memory memory;
+
+	memory_translator(&memory);
 	thread = area(NULL, 4096, PROT_READ | PROT_WRITE, 0);
 	thread->self = thread;
 	thread->stack = (char *)area(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, 0) + STACK_SIZE;

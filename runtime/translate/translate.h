@@ -2,8 +2,9 @@
 /*
  * The translator: runs the program's threads in copies of its code. See docs/runtime.md.
  *
- * It makes no system call but futex, and has no memory but what translate_init() is given. One code
- * cache a process, shared by its threads.
+ * It makes no system call but futex, and has no memory but what it is given. The threads of a
+ * process share its code caches, of which there is one for each set of instrumentation that they
+ * need.
  */
 #ifndef RUNTIME_TRANSLATE_TRANSLATE_H
 #define RUNTIME_TRANSLATE_TRANSLATE_H
@@ -45,6 +46,19 @@ void translate_forked(struct thread *thread);
  * context restored to the first instruction of this function, with rdi = @thread.
  */
 _Noreturn void translate_run(struct thread *thread);
+
+/* What the code of a cache does beside the program's work: bits of enum core_kind, core_extra. */
+struct instrumentation {
+	uint64_t counted; /* kinds */
+	uint64_t checked; /* kinds, of counted, whose counters lead out when they reach 0 */
+	uint64_t extras;
+};
+
+/*
+ * From when it next enters translated code on, @thread, the caller, runs in code that does at least
+ * what is asked for. False if there is no memory for that.
+ */
+bool translate_instrument(struct thread *thread, const struct instrumentation *does);
 
 /*
  * The program's memory from @start to @end has changed or ceased to be executable: no thread begins
@@ -88,6 +102,9 @@ struct code_range {
 	uint64_t start, end;
 	bool writable; /* by the program, as it sees it: someone may change the code */
 };
+
+/* Memory for one more code cache; false if there is none. Without the translator's lock. */
+bool memory_translator(struct translate_memory *memory);
 
 /*
  * Finds the largest known executable and readable range around @pc. Returns 0, or how the fetch

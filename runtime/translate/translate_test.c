@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "runtime/translate/cache.h"
+#include "runtime/translate/caches.h"
 
 /* ---- random numbers ---- */
 
@@ -750,19 +750,37 @@ static bool heat(uint64_t program)
 	for (uint64_t p = code; p < code + CODE_SIZE; p += page)
 		for (unsigned int i = 0; i < 32; i++)
 			translate_written(host_thread(), p);
-	return hot && cache_is_hot(code / page);
+	return hot && cache_is_hot(cache_number(0), code / page);
 }
 
 /* Makes it nearly full: somewhere on the way it is emptied, and all goes on. */
 static bool is_emptied(uint64_t program)
 {
+	struct cache *cache = cache_number(0);
 	unsigned int rounds = 0;
 
-	cache.code_next = cache.stubs - 2 * FRAGMENT_BYTES;
-	while (cache.code_next > cache.stubs / 2 && rounds++ < 20)
+	cache->code_next = cache->stubs - 2 * FRAGMENT_BYTES;
+	while (cache->code_next > cache->stubs / 2 && rounds++ < 20)
 		if (!agrees(program))
 			return false;
-	return cache.code_next < cache.stubs / 2 && agrees(program);
+	return cache->code_next < cache->stubs / 2 && agrees(program);
+}
+
+/* In caches for more and more instrumentation, and, when there can be no more, in the last. */
+static bool has_many_caches(uint64_t program)
+{
+	struct instrumentation does = {.counted = program % (2 * CACHES_MAX)};
+	struct cache *cache;
+
+	if (!translate_instrument(host_thread(), &does))
+		return false;
+	cache = (struct cache *)host_thread()->lookup;
+	if (does.counted & ~cache->does.counted)
+		return false;
+	if (!agrees(program) || cache->nr_fragments < 3)
+		return false;
+	return translate_instrument(host_thread(), &(struct instrumentation){0}) &&
+	       host_thread()->lookup == &cache_number(0)->lookup && agrees(program);
 }
 
 int main(int argc, char **argv)
@@ -771,7 +789,7 @@ int main(int argc, char **argv)
 	const uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("1..10\n");
+	printf("1..11\n");
 	trace.states = malloc(TRACE_MAX * sizeof(*trace.states));
 	host_start();
 	run(1, "the C library runs", runs_library, 3, 1000);
@@ -784,8 +802,9 @@ int main(int argc, char **argv)
 	run(6, "every step has a true state", recovers, programs / 20 + 1, first << 21);
 	run(7, "a full cache is emptied", is_emptied, 10, first << 20);
 	new_world(0, PROT_READ | PROT_WRITE | PROT_EXEC);
-	run(8, "pages become hot", heat, 1, first << 20);
-	run(9, "programs between data end alike", agrees, programs / 4 + 1, first << 22);
-	run(10, "every step has a true state", recovers, programs / 20 + 1, first << 22);
+	run(8, "a thread goes from cache to cache", has_many_caches, 4 * CACHES_MAX, first << 20);
+	run(9, "pages become hot", heat, 1, first << 20);
+	run(10, "programs between data end alike", agrees, programs / 4 + 1, first << 22);
+	run(11, "every step has a true state", recovers, programs / 20 + 1, first << 22);
 	return 0;
 }

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/translate/caches.h"
+
+#include "runtime/lock.h"
+
+static struct cache caches[CACHES_MAX];
+
+/* Whoever sees the number sees the caches. */
+static uint32_t nr_caches;
+static struct lock making;
+
+/* Every kind and every extra: the last cache does it all, for whoever comes too late for his own.
+ */
+static const struct instrumentation everything = {
+	.counted = CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1,
+	.checked = CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1,
+	.extras = CORE_EXTRAS,
+};
+
+struct cache *cache_number(unsigned int n)
+{
+	return n < __atomic_load_n(&nr_caches, __ATOMIC_ACQUIRE) ? &caches[n] : NULL;
+}
+
+uint32_t cache_inside(const struct cache *cache)
+{
+	return 1 + (uint32_t)(cache - caches);
+}
+
+struct cache *cache_at(uint64_t address)
+{
+	struct cache *cache;
+
+	for (unsigned int n = 0; (cache = cache_number(n)); n++)
+		if (address - (uint64_t)cache->lookup.code < TRANSLATE_CODE_SIZE)
+			return cache;
+	return NULL;
+}
+
+static void add(const struct translate_memory *memory, const struct instrumentation *does)
+{
+	struct cache *cache = &caches[nr_caches];
+
+	cache->does = *does;
+	cache_init(cache, memory);
+	__atomic_store_n(&nr_caches, nr_caches + 1, __ATOMIC_RELEASE);
+}
+
+void caches_init(const struct translate_memory *memory)
+{
+	add(memory, &(struct instrumentation){0});
+}
+
+/* Whoever was making one is not here; what he had made is lost. */
+void caches_forked(void)
+{
+	making = (struct lock){0};
+}
+
+static bool covers(const struct instrumentation *has, const struct instrumentation *wants)
+{
+	return !(wants->counted & ~has->counted) && !(wants->checked & ~has->checked) &&
+	       !(wants->extras & ~has->extras);
+}
+
+static bool same(const struct instrumentation *a, const struct instrumentation *b)
+{
+	return covers(a, b) && covers(b, a);
+}
+
+static unsigned int bits(uint64_t mask)
+{
+	unsigned int n = 0;
+
+	for (; mask; mask &= mask - 1)
+		n++;
+	return n;
+}
+
+static unsigned int weight(const struct instrumentation *does)
+{
+	return bits(does->counted) + bits(does->checked) + bits(does->extras);
+}
+
+static struct cache *exact(const struct instrumentation *does)
+{
+	struct cache *cache;
+
+	for (unsigned int n = 0; (cache = cache_number(n)); n++)
+		if (same(&cache->does, does))
+			return cache;
+	return NULL;
+}
+
+static struct cache *lightest(const struct instrumentation *does)
+{
+	struct cache *best = NULL, *cache;
+
+	for (unsigned int n = 0; (cache = cache_number(n)); n++)
+		if (covers(&cache->does, does) &&
+		    (!best || weight(&cache->does) < weight(&best->does)))
+			best = cache;
+	return best;
+}
+
+/* With `making` held. */
+static struct cache *make(const struct instrumentation *does)
+{
+	struct translate_memory memory;
+
+	if (nr_caches == CACHES_MAX || !memory_translator(&memory))
+		return NULL;
+	add(&memory, nr_caches == CACHES_MAX - 1 ? &everything : does);
+	return &caches[nr_caches - 1];
+}
+
+struct cache *caches_for(const struct instrumentation *does)
+{
+	struct cache *cache = exact(does);
+
+	if (cache)
+		return cache;
+	lock_take(&making);
+	cache = exact(does);
+	if (!cache)
+		cache = make(does);
+	lock_give(&making);
+	return cache ? cache : lightest(does);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The code caches of a process: one for each set of instrumentation that a thread of it has needed,
+ * so that to begin or to stop counting costs a pointer, and flushes nothing. The first has none.
+ */
+#ifndef RUNTIME_TRANSLATE_CACHES_H
+#define RUNTIME_TRANSLATE_CACHES_H
+
+#include "runtime/translate/cache.h"
+
+enum { CACHES_MAX = 8 };
+
+void caches_init(const struct translate_memory *memory);
+
+/* In a forked child. */
+void caches_forked(void);
+
+/* Of the caches there are, the @n'th, or NULL; from a signal handler, too. */
+struct cache *cache_number(unsigned int n);
+
+/* Its number, which is not 0: what a thread that is inside has in thread->inside. */
+uint32_t cache_inside(const struct cache *cache);
+
+/*
+ * The cache that does what @does says, and as little else as can be; made if need be. NULL: there
+ * is no memory. Without the translator's lock.
+ */
+struct cache *caches_for(const struct instrumentation *does);
+
+/* The one with code at @address, or NULL. From a signal handler, too. */
+struct cache *cache_at(uint64_t address);
+
+#endif
