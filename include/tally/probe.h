@@ -48,6 +48,12 @@ struct tally_system {
 /* Takes about a millisecond; opens and closes a few events on the calling thread. */
 void tally_system_probe(struct tally_system *system);
 
+/*
+ * Whether perf_event_open(2) is answered in user mode here: this process is under `tally run`.
+ * Opens and closes an event.
+ */
+bool tally_user_mode(void);
+
 /* Right to measure everything that perf_event_paranoid forbids others (CAP_PERFMON). */
 bool tally_system_privileged(const struct tally_system *system);
 

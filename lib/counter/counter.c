@@ -12,6 +12,7 @@
 #include <tally/attr.h>
 #include <tally/counter.h>
 
+#include "abi/source.h"
 #include "lib/probe/attr_open.h"
 #include "lib/counter/counter.h"
 #include "lib/counter/user_page.h"
@@ -20,6 +21,39 @@
 
 /* A large group is rare enough not to make every read pay for its buffer. */
 #define SMALL_READ_WORDS 64
+
+static enum tally_source ask_source(int fd)
+{
+	uint32_t source = 0;
+
+	if (ioctl(fd, ABI_IOC_SOURCE, &source) < 0)
+		return TALLY_SOURCE_KERNEL;
+	return source == ABI_SOURCE_MODEL ? TALLY_SOURCE_MODEL : TALLY_SOURCE_USER;
+}
+
+static void join(struct tally_counter *counter, struct tally_counter *leader)
+{
+	struct tally_counter **last = &leader->first;
+
+	while (*last)
+		last = &(*last)->next;
+	*last = counter;
+	counter->leader = leader;
+}
+
+/* Without their leader members are on their own. */
+static void part(struct tally_counter *counter)
+{
+	if (counter->leader) {
+		struct tally_counter **link = &counter->leader->first;
+
+		while (*link != counter)
+			link = &(*link)->next;
+		*link = counter->next;
+	}
+	for (struct tally_counter *member = counter->first; member; member = member->next)
+		member->leader = NULL;
+}
 
 int tly_counter_open(const struct perf_event_attr *attr, const char *name,
 		     const struct perf_event_attr *leader_attr, pid_t pid, int cpu,
@@ -42,6 +76,9 @@ int tly_counter_open(const struct perf_event_attr *attr, const char *name,
 	}
 	if (leader && c->layout.group)
 		ioctl(c->fd, PERF_EVENT_IOC_ID, &c->id);
+	c->source = ask_source(c->fd);
+	if (leader)
+		join(c, leader);
 	*counter = c;
 	return 0;
 }
@@ -57,6 +94,7 @@ void tally_counter_close(struct tally_counter *counter)
 {
 	if (!counter)
 		return;
+	part(counter);
 	if (counter->page)
 		munmap(counter->page, sysconf(_SC_PAGESIZE));
 	close(counter->fd);
@@ -233,14 +271,35 @@ static __attribute__((noinline)) int read_large(struct tally_counter *counter,
 	return tly_value_decode(&counter->layout, words, size, values, max);
 }
 
+/* The judgement of the values knows of the kernel alone. */
+static inline void tell_source(const struct tally_counter *counter, struct tally_value *value)
+{
+	if (value->source == TALLY_SOURCE_KERNEL)
+		value->source = counter->source;
+}
+
+static int tell_sources(const struct tally_counter *leader, struct tally_value *values, int nr)
+{
+	const struct tally_counter *counter = leader;
+
+	for (int i = 0; i < nr && counter; i++) {
+		tell_source(counter, &values[i]);
+		counter = i ? counter->next : leader->first;
+	}
+	return nr;
+}
+
 int tally_group_read(struct tally_counter *leader, struct tally_value *values, size_t max)
 {
 	uint64_t words[SMALL_READ_WORDS];
 	ssize_t size = read_words(leader->fd, words, sizeof(words));
+	int nr = (int)size;
 
 	if (size >= 0)
-		return tly_value_decode(&leader->layout, words, size, values, max);
-	return size == -ENOSPC ? read_large(leader, values, max) : (int)size;
+		nr = tly_value_decode(&leader->layout, words, size, values, max);
+	else if (size == -ENOSPC)
+		nr = read_large(leader, values, max);
+	return leader->source == TALLY_SOURCE_KERNEL ? nr : tell_sources(leader, values, nr);
 }
 
 static int read_own_of_group(struct tally_counter *counter, struct tally_value *value)
@@ -248,9 +307,14 @@ static int read_own_of_group(struct tally_counter *counter, struct tally_value *
 	uint64_t words[TLY_READ_MAX / sizeof(uint64_t)];
 	ssize_t size = read_words(counter->fd, words, sizeof(words));
 
+	int code;
+
 	if (size < 0)
 		return (int)size;
-	return tly_value_decode_member(&counter->layout, words, size, counter->id, value);
+	code = tly_value_decode_member(&counter->layout, words, size, counter->id, value);
+	if (!code)
+		tell_source(counter, value);
+	return code;
 }
 
 int tally_counter_read(struct tally_counter *counter, struct tally_value *value)
@@ -265,7 +329,10 @@ int tally_counter_read(struct tally_counter *counter, struct tally_value *value)
 	if (size < 0)
 		return (int)size;
 	nr = tly_value_decode(&counter->layout, words, size, value, 1);
-	return nr < 0 ? nr : 0;
+	if (nr < 0)
+		return nr;
+	tell_source(counter, value);
+	return 0;
 }
 
 static void map_page(struct tally_counter *counter)
@@ -289,5 +356,8 @@ int tally_counter_read_user(struct tally_counter *counter, struct tally_value *v
 	done = counter->page && tly_user_page_read(counter->page, tly_user_clock_native(), value);
 	if (fast)
 		*fast = done;
-	return done ? 0 : tally_counter_read(counter, value);
+	if (!done)
+		return tally_counter_read(counter, value);
+	tell_source(counter, value);
+	return 0;
 }

@@ -12,7 +12,11 @@
 struct tally_counter {
 	int fd;
 	struct tly_read_layout layout;
-	uint64_t id; /* of a group's member, to find it in the group's read; else 0 */
+	uint64_t id;		  /* of a group's member, to find it in the group's read; else 0 */
+	enum tally_source source; /* of what is counted all the time */
+	/* The members of the group whose leader this is, as they were opened: of each its source.
+	 */
+	struct tally_counter *leader, *first, *next;
 	struct perf_event_mmap_page *page; /* mapped by the first tally_counter_read_user() */
 	bool page_tried;
 };

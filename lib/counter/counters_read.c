@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
+#include "lib/counter/counter.h"
 #include "lib/counter/counters.h"
 #include "lib/counter/value.h"
 
@@ -38,7 +39,7 @@ int tally_counters_read(struct tally_counters *counters, size_t event, size_t ta
 	code = tally_counter_read(c, value);
 	if (code == 0 && value->source == TALLY_SOURCE_SCALED && !cell_may_scale(counters, cpu)) {
 		value->scaled = value->raw;
-		value->source = TALLY_SOURCE_KERNEL;
+		value->source = c->source;
 	}
 	return code;
 }
