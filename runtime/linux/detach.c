@@ -44,18 +44,16 @@ struct company {
 static void summon(struct task *task, void *what)
 {
 	struct company *company = what;
+	uint32_t not = DETACH_NOT;
 	int tid;
 
 	if (task == company->leader || task->actions != company->leader->actions)
 		return;
 	company->missing += __atomic_load_n(&task->detach, __ATOMIC_ACQUIRE) != DETACH_READY;
-	if (task->detach != DETACH_NOT || !task->thread)
-		return;
-	tid = __atomic_load_n(&task->thread->tid, __ATOMIC_ACQUIRE);
-	if (!tid)
-		return;
-	task->detach = DETACH_SUMMONED;
-	sys(__NR_tgkill, task->pid, tid, SIGBUS);
+	tid = task->thread ? __atomic_load_n(&task->thread->tid, __ATOMIC_ACQUIRE) : 0;
+	if (tid && __atomic_compare_exchange_n(&task->detach, &not, DETACH_SUMMONED, false,
+					       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		sys(__NR_tgkill, task->pid, tid, SIGBUS);
 }
 
 /* Threads may begin and end meanwhile, so there is no number to wait for: look again. */
@@ -89,13 +87,23 @@ static void lead(struct task *task)
 	sys(__NR_futex, &task->actions->detaching, FUTEX_WAKE_PRIVATE, INT32_MAX);
 }
 
+/* A thread that came by itself has been sent the signal none the less. */
+static void take_summons(void)
+{
+	const signal_set set = SIGNAL_BIT(SIGBUS);
+
+	sys(__NR_rt_sigtimedwait, &set, NULL, NULL, sizeof(set));
+}
+
 static void follow(struct task *task)
 {
 	uint32_t *detaching = &task->actions->detaching;
+	uint32_t before = __atomic_exchange_n(&task->detach, DETACH_READY, __ATOMIC_ACQ_REL);
 
-	__atomic_store_n(&task->detach, DETACH_READY, __ATOMIC_RELEASE);
 	while (__atomic_load_n(detaching, __ATOMIC_ACQUIRE) == GATHERING)
 		sys(__NR_futex, detaching, FUTEX_WAIT_PRIVATE, GATHERING, NULL);
+	if (before == DETACH_SUMMONED)
+		take_summons();
 }
 
 void linux_detach(struct thread *thread)
@@ -107,12 +115,12 @@ void linux_detach(struct thread *thread)
 	if (!signal_hold(thread, &mask))
 		return; /* the instruction, or the summons, is still there afterwards */
 	task->regs = thread->regs;
-	signal_give_back_held(task);
 	if (__atomic_compare_exchange_n(&task->actions->detaching, &staying, GATHERING, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		lead(task);
 	else
 		follow(task);
+	signal_give_back_held(task);
 	threads_set_gs(0);
 	frame_leave(&task->regs, signal_program_mask(task, mask), &task->stack);
 }

@@ -165,6 +165,7 @@ static void summon(struct thread *thread, const siginfo_t *info, struct sigconte
 {
 	uint64_t rip = context->ip;
 
+	thread->task->detach = DETACH_COMING;
 	thread->pending |= PENDING_SUMMONS;
 	if (syscall_interrupted(&rip, context->ax))
 		context->ip = rip;

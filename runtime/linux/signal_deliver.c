@@ -149,7 +149,7 @@ void linux_deliver(struct thread *thread)
 {
 	if (thread->pending & PENDING_NOTE)
 		deliver_note(thread);
-	if (thread->task->detach != DETACH_SUMMONED)
+	if (thread->task->detach != DETACH_COMING)
 		return;
 	__atomic_and_fetch(&thread->pending, ~(uint32_t)PENDING_SUMMONS, __ATOMIC_RELAXED);
 	linux_detach(thread);

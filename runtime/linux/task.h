@@ -57,7 +57,12 @@ enum pending {
 };
 
 /* How far a task is with that. */
-enum detach { DETACH_NOT, DETACH_SUMMONED, DETACH_READY };
+enum detach {
+	DETACH_NOT,
+	DETACH_SUMMONED, /* it has been sent the signal, or will be at once */
+	DETACH_COMING,	 /* the signal has come */
+	DETACH_READY,
+};
 
 /* A signal that the kernel has delivered to the runtime and the program has not seen yet. */
 struct signal_note {
