@@ -23,6 +23,7 @@ MASK_64 = (1 << 64) - 1
 WHERE_PMU, WHERE_MASKS = 0x20000, 0x10000
 NOWHERE = 0xffff
 LONGEST_NAME = 255
+MOST_MASKS = 128  # of one event, as in pfm/event.h
 
 
 class Mistake(Exception):
@@ -86,6 +87,9 @@ def read(path):
             sys.exit(f'{path}:{at}: {error}')
     if pmu is None:
         sys.exit(f'{path}: no line of kind pmu')
+    for event in pmu['events']:
+        if len(event['masks']) > MOST_MASKS:
+            sys.exit(f"{path}: {event['name']} has more than {MOST_MASKS} masks")
     return pmu
 
 
@@ -113,9 +117,10 @@ class Strings:
 
 def hash_of(where, name):
     h = 0xcbf29ce484222325 ^ where * 0x9e3779b97f4a7c15 & MASK_64
-    for c in name.upper().encode():
-        h = (h ^ c) * 0x100000001b3 & MASK_64
-    h ^= h >> 32
+    data = name.upper().encode()
+    for i in range(0, len(data), 8):
+        h = (h ^ int.from_bytes(data[i:i + 8], 'little')) * 0x9e3779b97f4a7c15 & MASK_64
+        h ^= h >> 32
     h = h * 0x9e3779b97f4a7c15 & MASK_64
     return h ^ h >> 29
 

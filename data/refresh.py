@@ -19,7 +19,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ATTR_UMASK = 1
-ERR_ATTR, ERR_ATTR_SET = -8, -10
+ERR_UMASK, ERR_ATTR, ERR_ATTR_SET = -6, -8, -10
 SPEC = {0: None, 1: 'spec', 2: 'nospec'}
 TYPES = {1: 'core', 2: 'uncore', 3: 'os'}
 
@@ -205,8 +205,10 @@ def learn(oracle, pmu):
     for e in pmu['events']:
         got = answers[id(e)]
         plain = [m for m in e['masks'] if m['equiv'] == '-']
-        e['groups'] = 1 if e['masks'] else 0
+        e['groups'] = 1
         if not e['masks']:
+            # A table of libpfm4's may have lost the masks of an event that needs one.
+            e['lost'] = got[()][0] == ERR_UMASK
             continue
         group_masks(e, got[()][1], [got[(m['name'],)] for m in plain])
         bad = combine(e, {k[1:]: r for k, r in got.items() if len(k) == 3})
@@ -262,7 +264,7 @@ def write(pmu, known):
     out += [row('model', *m) for m in models]
     for e in pmu['events']:
         out.append(row('event', e['name'], f"{e['code']:#x}", e['flags'], e['mods'], e['equiv'],
-                       e.get('aux', '-'), e['groups'] if e['groups'] > 1 else '-'))
+                       e.get('aux', '-'), e['groups'] if e['groups'] > 1 or e.get('lost') else '-'))
         for m in e['masks']:
             out.append(row('mask', m['name'], f"{m['code']:#x}", m['flags'],
                            m['group'] or '-', m['mods'], m['equiv']))

@@ -17,7 +17,7 @@
 #include "pfm/table.h"
 
 enum {
-	MAX_MASKS = 512, /* of one event; data/compile.py sees to it */
+	MAX_MASKS = 128, /* of one event; data/compile.py sees to it */
 	N_MODS = 13,	 /* bits of enum table_mod */
 	MAX_CODES = 4,
 };
@@ -64,8 +64,9 @@ struct request {
 
 	uint64_t masks[MAX_MASKS / 64];
 	unsigned int n_masks;
-	int tracepoint; /* the mask of a system of tracepoints, or -1 */
-	bool has_raw;	/* a mask given by number, or the event of perf_raw */
+	int tracepoint;	 /* the mask of a system of tracepoints, or -1 */
+	bool names_mask; /* in the string itself */
+	bool has_raw;	 /* a mask given by number, or the event of perf_raw */
 	uint64_t raw;
 
 	unsigned int given; /* of enum table_mod */
@@ -117,6 +118,20 @@ static inline void request_add_mask(struct request *request, unsigned int i)
 	if (!request_has_mask(request, i))
 		request->n_masks++;
 	request->masks[i / 64] |= 1ULL << (i % 64);
+}
+
+/* The first mask from number i on, -1 if there are no more. */
+static inline int request_next_mask(const struct request *request, unsigned int i)
+{
+	for (unsigned int word = i / 64; word < MAX_MASKS / 64; word++) {
+		uint64_t rest = request->masks[word];
+
+		if (word == i / 64)
+			rest &= ~0ULL << i % 64;
+		if (rest)
+			return word * 64 + __builtin_ctzll(rest);
+	}
+	return -1;
 }
 
 /* The number of a modifier's bit. */

@@ -7,7 +7,7 @@
  *	                                            23  invert       33  not in aborted ones
  *
  * What does not fit goes to a second code: the off-core response register, the latency of loads,
- *the front-end register.
+ * the front-end register.
  */
 #include "pfm/event.h"
 
@@ -44,24 +44,25 @@ static const struct {
 	{TABLE_MOD_INTX, SEL_IN_TX, 1},	      {TABLE_MOD_INTXCP, SEL_IN_TX_CP, 1},
 };
 
-static bool is_load_latency(const struct request *request)
+static bool any_mask_has(const struct request *request, enum table_flag flag)
 {
 	const struct table_mask *masks = table_masks(request->event.entry);
 
-	for (unsigned int i = 0; i < request->event.entry->n_masks; i++)
-		if (request_has_mask(request, i) && masks[i].flags & TABLE_LDLAT)
+	for (int i = request_next_mask(request, 0); i >= 0; i = request_next_mask(request, i + 1))
+		if (masks[i].flags & flag)
 			return true;
 	return false;
 }
 
-static bool replaces_code(const struct request *request)
+/* The modifiers that masks set themselves. */
+static unsigned int fixed_mods(const struct request *request)
 {
 	const struct table_mask *masks = table_masks(request->event.entry);
+	unsigned int mods = 0;
 
-	for (unsigned int i = 0; i < request->event.entry->n_masks; i++)
-		if (request_has_mask(request, i) && masks[i].flags & TABLE_CODE)
-			return true;
-	return false;
+	for (int i = request_next_mask(request, 0); i >= 0; i = request_next_mask(request, i + 1))
+		mods |= masks[i].mods;
+	return mods;
 }
 
 /* The second code of a load latency event. Its mask must have been asked for. */
@@ -100,18 +101,17 @@ static int encode_frontend(struct request *request, uint64_t bits)
 }
 
 /*
- * The values of the modifiers in fields of the register. What the event or a mask sets itself shows
- * too, and can be given only as it is.
+ * The values of the modifiers in fields of the register. What the event or a mask sets itself, be
+ * it to zero, shows too, and can be given only as it is.
  */
-static int merge_fields(struct request *request, uint64_t *sel)
+static int merge_fields(struct request *request, unsigned int fixed_mods, uint64_t *sel)
 {
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		uint64_t *value = &request->value[mod_index(fields[i].mod)];
 		uint64_t fixed = *sel >> fields[i].shift & fields[i].max;
 
-		if (*value > fields[i].max)
-			return PFM_ERR_ATTR_VAL;
-		if (request->given & fields[i].mod && fixed && *value != fixed)
+		if (request->given & fields[i].mod && *value != fixed &&
+		    (fixed || fixed_mods & fields[i].mod))
 			return PFM_ERR_ATTR_SET;
 		*value |= fixed;
 		*sel |= *value << fields[i].shift;
@@ -120,6 +120,14 @@ static int merge_fields(struct request *request, uint64_t *sel)
 	if (request->event.pmu->edge_needs_counter_mask && request->given & TABLE_MOD_E &&
 	    request->value[mod_index(TABLE_MOD_E)] && !request->value[mod_index(TABLE_MOD_C)])
 		return PFM_ERR_ATTR;
+	return PFM_SUCCESS;
+}
+
+static int check_ranges(const struct request *request)
+{
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		if (request->value[mod_index(fields[i].mod)] > fields[i].max)
+			return PFM_ERR_ATTR_VAL;
 	return PFM_SUCCESS;
 }
 
@@ -135,22 +143,26 @@ int tly_pfm_encode_intel(struct request *request)
 {
 	const struct table_event *entry = request->event.entry;
 	bool second = entry->flags & (TABLE_OFFCORE | TABLE_FRONTEND);
-	bool latency = is_load_latency(request);
+	/* Those of masks that were asked for: a mask that is default gives way. */
+	unsigned int fixed = fixed_mods(request);
+	bool latency = any_mask_has(request, TABLE_LDLAT);
 	uint64_t bits, sel = entry->code;
 	int rc;
 
 	if (request->has_raw &&
 	    request->raw >> (entry->flags & TABLE_OFFCORE ? RAW_OFFCORE_BITS : RAW_MASK_BITS))
 		return PFM_ERR_ATTR;
-	rc = tly_pfm_complete_masks(request, &bits);
+	rc = check_ranges(request);
+	if (!rc)
+		rc = tly_pfm_complete_masks(request, &bits);
 	if (rc)
 		return rc;
-	if (replaces_code(request))
+	if (any_mask_has(request, TABLE_CODE))
 		sel = bits;
 	else if (!second)
 		sel |= bits << 8;
 	default_levels(request);
-	rc = merge_fields(request, &sel);
+	rc = merge_fields(request, fixed, &sel);
 	if (rc)
 		return rc;
 	request->codes[0] = sel | 1ULL << SEL_INTERRUPT | 1ULL << SEL_ENABLE;

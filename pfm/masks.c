@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "pfm/event.h"
 
-enum { NO_LIMIT = 256 };
+enum {
+	MAX_GROUPS = 16, /* of masks of one event; data/compile.py sees to it */
+	NO_LIMIT = MAX_GROUPS,
+};
 
 /* Which groups the masks given leave open for others: all up to `last`, and none but 0 and `only`.
  */
 struct limits {
 	unsigned int last;
 	unsigned int only;
+};
+
+/* Groups by bit: from which masks were given, and one mask that must be alone. */
+struct given {
+	unsigned int groups;
+	unsigned int alone;
 };
 
 static void note_limits(const struct table_mask *mask, struct limits *limits)
@@ -18,53 +27,47 @@ static void note_limits(const struct table_mask *mask, struct limits *limits)
 		limits->only = mask->group;
 }
 
-static int check_given(const struct request *request, const struct table_mask *masks,
-		       struct limits *limits)
+/* The groups that the limits leave open. */
+static unsigned int open_groups(const struct limits *limits)
+{
+	unsigned int open = (1U << MAX_GROUPS) - 1;
+
+	if (limits->last != NO_LIMIT)
+		open &= (2U << limits->last) - 1;
+	if (limits->only != NO_LIMIT)
+		open &= 1U | 1U << limits->only;
+	return open;
+}
+
+static int check_given(const struct request *request, struct given *given, struct limits *limits)
 {
 	const struct table_event *entry = request->event.entry;
-	unsigned int count[NO_LIMIT] = {0}, n_groups = 0;
-	bool alone[NO_LIMIT] = {false};
+	const struct table_mask *masks = table_masks(entry);
 
 	*limits = (struct limits){.last = NO_LIMIT, .only = NO_LIMIT};
-	for (unsigned int i = 0; i < entry->n_masks; i++) {
-		unsigned int group = masks[i].group;
+	*given = (struct given){0};
+	for (int i = request_next_mask(request, 0); i >= 0; i = request_next_mask(request, i + 1)) {
+		unsigned int group = 1U << masks[i].group;
 
-		if (!request_has_mask(request, i))
-			continue;
-		if (count[group]++ == 0)
-			n_groups++;
-		if (masks[i].flags & TABLE_NO_COMBO)
-			alone[group] = true;
-		if (count[group] > 1 && alone[group])
+		if (masks[i].flags & TABLE_NO_COMBO) {
+			if (given->groups & group)
+				return PFM_ERR_FEATCOMB;
+			given->alone |= group;
+		} else if (given->alone & group) {
 			return PFM_ERR_FEATCOMB;
+		}
+		given->groups |= group;
 		note_limits(&masks[i], limits);
 	}
-	if (n_groups > 1 && entry->flags & TABLE_GROUPS_EXCL)
+	if (given->groups & (given->groups - 1) && entry->flags & TABLE_GROUPS_EXCL)
 		return PFM_ERR_FEATCOMB;
-	for (unsigned int group = 0; group < NO_LIMIT; group++) {
-		if (!count[group])
-			continue;
-		if (group > limits->last)
-			return PFM_ERR_FEATCOMB;
-		if (limits->only != NO_LIMIT && group != 0 && group != limits->only)
-			return PFM_ERR_FEATCOMB;
-	}
-	return PFM_SUCCESS;
+	return given->groups & ~open_groups(limits) ? PFM_ERR_FEATCOMB : PFM_SUCCESS;
 }
 
-static bool group_given(const struct request *request, const struct table_mask *masks,
-			unsigned int group)
-{
-	for (unsigned int i = 0; i < request->event.entry->n_masks; i++)
-		if (masks[i].group == group && request_has_mask(request, i))
-			return true;
-	return false;
-}
-
-static int add_defaults(struct request *request, const struct table_mask *masks, unsigned int group,
-			struct limits *limits)
+static int add_defaults(struct request *request, unsigned int group, struct limits *limits)
 {
 	const struct table_event *entry = request->event.entry;
+	const struct table_mask *masks = table_masks(entry);
 	bool added = false;
 
 	for (unsigned int i = 0; i < entry->n_masks; i++) {
@@ -82,6 +85,7 @@ int tly_pfm_complete_masks(struct request *request, uint64_t *bits)
 	const struct table_event *entry = request->event.entry;
 	const struct table_mask *masks = table_masks(entry);
 	struct limits limits;
+	struct given given;
 	int rc;
 
 	*bits = 0;
@@ -89,23 +93,19 @@ int tly_pfm_complete_masks(struct request *request, uint64_t *bits)
 		*bits = request->raw;
 		return PFM_SUCCESS;
 	}
-	rc = check_given(request, masks, &limits);
+	rc = check_given(request, &given, &limits);
 	if (rc)
 		return rc;
 	for (unsigned int group = 0; group < entry->groups; group++) {
-		if (group > limits.last ||
-		    (limits.only != NO_LIMIT && group != 0 && group != limits.only))
+		if (given.groups & 1U << group || !(open_groups(&limits) & 1U << group))
 			continue;
 		if (entry->flags & TABLE_GROUPS_EXCL && request->n_masks)
 			continue;
-		if (group_given(request, masks, group))
-			continue;
-		rc = add_defaults(request, masks, group, &limits);
+		rc = add_defaults(request, group, &limits);
 		if (rc)
 			return rc;
 	}
-	for (unsigned int i = 0; i < entry->n_masks; i++)
-		if (request_has_mask(request, i))
-			*bits |= masks[i].code;
+	for (int i = request_next_mask(request, 0); i >= 0; i = request_next_mask(request, i + 1))
+		*bits |= masks[i].code;
 	return PFM_SUCCESS;
 }

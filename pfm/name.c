@@ -1,28 +1,103 @@
 // SPDX-License-Identifier: MIT
 /* The fully qualified string: unit, event, masks by number, modifiers with their values. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pfm/event.h"
 #include "pfm/tracepoints.h"
 
-static void write_masks(FILE *out, const struct request *request)
+enum { NAME_ROOM = 256, DIGITS = 20 };
+
+/* Programs ask for a name with every encoding: stdio would take longer than all of the rest. */
+struct text {
+	char *start; /* NULL once memory is short */
+	size_t len, room;
+};
+
+/* Room for len more bytes and a zero behind them; NULL if there is none. */
+static char *reserve(struct text *text, size_t len)
+{
+	size_t room = 2 * text->room + len;
+	char *more;
+
+	if (!text->start)
+		return NULL;
+	if (len >= text->room - text->len) {
+		more = realloc(text->start, room);
+		if (!more)
+			free(text->start);
+		text->start = more;
+		text->room = room;
+		if (!more)
+			return NULL;
+	}
+	return text->start + text->len;
+}
+
+static char *write_number(char *to, uint64_t number, unsigned int base)
+{
+	char digits[DIGITS], *first = digits + DIGITS;
+
+	do {
+		*--first = "0123456789abcdef"[number % base];
+		number /= base;
+	} while (number);
+	return mempcpy(to, first, digits + DIGITS - first);
+}
+
+static void end_at(struct text *text, char *end)
+{
+	*end = '\0';
+	text->len = end - text->start;
+}
+
+static void append(struct text *text, const char *before, const char *string)
+{
+	char *to = reserve(text, strlen(before) + strlen(string));
+
+	if (to)
+		end_at(text, stpcpy(stpcpy(to, before), string));
+}
+
+static void append_hex(struct text *text, const char *before, uint64_t number)
+{
+	char *to = reserve(text, strlen(before) + DIGITS);
+
+	if (to)
+		end_at(text, write_number(stpcpy(to, before), number, 16));
+}
+
+static void append_modifier(struct text *text, const char *name, uint64_t value)
+{
+	size_t len = strlen(name);
+	char *to = reserve(text, len + 2 + DIGITS);
+
+	if (!to)
+		return;
+	*to = ':';
+	to = mempcpy(to + 1, name, len);
+	*to++ = '=';
+	if (value < 10)
+		*to++ = '0' + value;
+	else
+		to = write_number(to, value, 10);
+	end_at(text, to);
+}
+
+static void append_masks(struct text *text, const struct request *request)
 {
 	const struct event *event = &request->event;
+	const struct table_mask *masks;
 
 	if (event->system) {
-		fprintf(out, ":%s", event->system->points[request->tracepoint]);
+		append(text, ":", event->system->points[request->tracepoint]);
 		return;
 	}
-	if (request->has_raw) {
-		if (event->pmu->encoder != TABLE_ENCODE_PERF_RAW)
-			fprintf(out, ":0x%" PRIx64, request->raw);
-		return;
-	}
-	for (unsigned int i = 0; i < event->entry->n_masks; i++)
-		if (request_has_mask(request, i))
-			fprintf(out, ":%s", table_string(table_masks(event->entry)[i].name));
+	masks = table_masks(event->entry);
+	for (int i = request_next_mask(request, 0); i >= 0; i = request_next_mask(request, i + 1))
+		append(text, ":", table_string(masks[i].name));
+	if (request->has_raw && event->pmu->encoder != TABLE_ENCODE_PERF_RAW)
+		append_hex(text, ":0x", request->raw);
 }
 
 /* Periods show where there is one, whichever of the two gave it; binding to a processor does not.
@@ -50,41 +125,31 @@ static uint64_t shown_value(const struct request *request, enum perf_mod mod)
 	return request->perf_value[mod];
 }
 
-static void write_modifiers(FILE *out, const struct request *request)
+static void append_modifiers(struct text *text, const struct request *request)
 {
 	unsigned int mods = tly_pfm_mods_of(&request->event, request->os);
 	unsigned int perf_mods = tly_pfm_perf_mods_of(&request->event, request->os);
 
 	for (unsigned int i = 0; i < N_MODS; i++)
 		if (mods >> i & 1)
-			fprintf(out, ":%s=%" PRIu64, tly_pfm_mods[i].name, request->value[i]);
+			append_modifier(text, tly_pfm_mods[i].name, request->value[i]);
 	for (unsigned int i = 0; i < N_PERF_MODS; i++)
 		if (perf_mods >> i & 1 && shows(request, i))
-			fprintf(out, ":%s=%" PRIu64, tly_pfm_perf_mods[i].name,
-				shown_value(request, i));
+			append_modifier(text, tly_pfm_perf_mods[i].name, shown_value(request, i));
 }
 
 char *tly_pfm_full_name(const struct request *request)
 {
 	const struct event *event = &request->event;
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	bool failed;
+	struct text text = {.start = malloc(NAME_ROOM), .room = NAME_ROOM};
 
-	if (!out)
-		return NULL;
-	fprintf(out, "%s::", table_string(event->pmu->name));
+	append(&text, table_string(event->pmu->name), "::");
 	if (event->pmu->encoder == TABLE_ENCODE_PERF_RAW)
-		fprintf(out, "r%" PRIx64, request->raw);
+		append_hex(&text, "r", request->raw);
 	else
-		fputs(event->system ? event->system->name : table_string(event->entry->name), out);
-	write_masks(out, request);
-	write_modifiers(out, request);
-	failed = ferror(out);
-	if (fclose(out) || failed) {
-		free(text);
-		return NULL;
-	}
-	return text;
+		append(&text, "",
+		       event->system ? event->system->name : table_string(event->entry->name));
+	append_masks(&text, request);
+	append_modifiers(&text, request);
+	return text.start;
 }

@@ -218,7 +218,7 @@ static int parse_raw_mask(struct request *request, struct span name)
 	default:
 		return PFM_ERR_ATTR;
 	}
-	if (request->has_raw || request->n_masks)
+	if (request->has_raw || request->names_mask)
 		return PFM_ERR_ATTR;
 	request->raw = strtoull(name.start, &end, 16);
 	if (end != name.start + name.len)
@@ -247,20 +247,19 @@ static int find_mask(const struct request *request, struct span name)
 
 static int parse_attributes(struct request *request, const char *list, int depth);
 
-static int parse_mask(struct request *request, unsigned int mask, bool has_value, int depth)
+static int parse_mask(struct request *request, unsigned int mask, int depth)
 {
 	const char *equiv;
 
 	if (request->event.system) {
-		if (has_value)
-			return PFM_ERR_ATTR;
 		if (request->tracepoint >= 0 && request->tracepoint != (int)mask)
 			return PFM_ERR_FEATCOMB;
 		request->tracepoint = mask;
 		return PFM_SUCCESS;
 	}
-	if (has_value || request->has_raw)
+	if (request->has_raw)
 		return PFM_ERR_ATTR;
+	request->names_mask = true;
 	equiv = table_string(table_masks(request->event.entry)[mask].equiv);
 	if (equiv)
 		return depth < MAX_NESTING ? parse_attributes(request, equiv, depth + 1)
@@ -287,8 +286,9 @@ static int parse_attributes(struct request *request, const char *list, int depth
 		if (is_raw_mask(name)) {
 			rc = parse_raw_mask(request, name);
 		} else {
-			mask = name.len ? find_mask(request, name) : -1;
-			rc = mask >= 0 ? parse_mask(request, mask, has_value, depth)
+			/* Some masks have names of modifiers; those are meant with a value. */
+			mask = name.len && !has_value ? find_mask(request, name) : -1;
+			rc = mask >= 0 ? parse_mask(request, mask, depth)
 				       : parse_modifier(request, name, value, has_value);
 		}
 		if (rc) {
@@ -328,5 +328,7 @@ int tly_pfm_parse(const char *string, pfm_os_t os, struct request *request)
 		return rc;
 	}
 	rc = resolve_alias(request);
+	/* A mask by number may take the place of those that the name stood for. */
+	request->names_mask = false;
 	return rc ? rc : parse_attributes(request, list, 0);
 }

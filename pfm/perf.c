@@ -8,16 +8,14 @@ static int one_mask_a_group(const struct request *request)
 {
 	const struct table_event *entry = request->event.entry;
 	const struct table_mask *masks = table_masks(entry);
-	uint64_t seen[4] = {0};
+	unsigned int seen = 0;
 
-	for (unsigned int i = 0; i < entry->n_masks; i++) {
-		uint64_t bit = 1ULL << (masks[i].group % 64);
+	for (int i = request_next_mask(request, 0); i >= 0; i = request_next_mask(request, i + 1)) {
+		unsigned int group = 1U << masks[i].group;
 
-		if (!request_has_mask(request, i))
-			continue;
-		if (seen[masks[i].group / 64] & bit)
+		if (seen & group)
 			return PFM_ERR_UMASK;
-		seen[masks[i].group / 64] |= bit;
+		seen |= group;
 	}
 	return PFM_SUCCESS;
 }

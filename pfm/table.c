@@ -1,24 +1,47 @@
 // SPDX-License-Identifier: MIT
 #include "pfm/table.h"
 
+#include <endian.h>
 #include <stdbool.h>
+#include <string.h>
 #include <strings.h>
 
 /* As data/compile.py computes them: these two must change together. */
 enum { WHERE_PMU = 0x20000, WHERE_MASKS = 0x10000 };
 
+/* Eight characters at once, the small letters of ASCII made large. */
+static uint64_t to_upper(uint64_t word)
+{
+	const uint64_t each = 0x0101010101010101;
+	uint64_t low = word & 0x7f * each;
+	uint64_t from_a = low + (0x80 - 'a') * each, past_z = low + (0x7f - 'z') * each;
+	uint64_t small = (from_a ^ past_z) & ~word & 0x80 * each;
+
+	return word - (small >> 2);
+}
+
+/* Up to eight characters, the first in the lowest bits, zeros behind the last. */
+static uint64_t load(const char *name, size_t len)
+{
+	uint64_t word = 0;
+
+	if (len >= sizeof(word)) {
+		memcpy(&word, name, sizeof(word));
+		return le64toh(word);
+	}
+	for (size_t i = 0; i < len; i++)
+		word |= (uint64_t)(unsigned char)name[i] << (8 * i);
+	return word;
+}
+
 static uint64_t hash(uint32_t where, const char *name, size_t len)
 {
 	uint64_t h = 0xcbf29ce484222325 ^ where * 0x9e3779b97f4a7c15;
 
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = name[i];
-
-		if (c >= 'a' && c <= 'z')
-			c -= 'a' - 'A';
-		h = (h ^ c) * 0x100000001b3;
+	for (size_t i = 0; i < len; i += 8) {
+		h = (h ^ to_upper(load(name + i, len - i))) * 0x9e3779b97f4a7c15;
+		h ^= h >> 32;
 	}
-	h ^= h >> 32;
 	h *= 0x9e3779b97f4a7c15;
 	return h ^ h >> 29;
 }
