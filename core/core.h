@@ -47,6 +47,7 @@ void core_attach(void *arena);
 void core_setup(const struct core_settings *settings); /* once, on zeroed memory */
 const struct core_settings *core_settings(void);
 
+void *core_arena(uint64_t offset);
 struct core_event *core_event(uint32_t index);
 struct core_task *core_task(uint32_t page);
 uint32_t core_page(const struct core_task *task);
@@ -63,21 +64,45 @@ struct core_rights {
 };
 
 /*
- * @attr is in memory of the runtime, as long as attr->size says; it has been checked by
- * core_attr_check(). @task: the target, NULL for every task. @group: the leader or 0.
- * Returns the event's index.
+ * The steps of perf_event_open(2), in the order in which their errors come:
+ *
+ *	flags, core_attr_check()	what the attr says by itself
+ *	core_open_check()		who may ask for it
+ *	group_fd, then pid		are looked up by the caller: EBADF, ESRCH
+ *	core_open()			whether it can be had
  */
-int64_t core_open(const struct perf_event_attr *attr, struct core_task *task, int cpu,
-		  uint32_t group, unsigned long flags, const struct core_rights *rights);
 
 /*
- * Validates an attr as perf_copy_attr() does: sizes, reserved bits, contradictions. @size is
- * attr->size as the caller gave it, of which @attr has at most CORE_ATTR_SIZE bytes; @tail says
- * whether what lies behind is zero. -E2BIG: the caller writes CORE_ATTR_SIZE back.
+ * Validates an attr. @size is attr->size as the caller gave it, of which @attr has at most
+ * CORE_ATTR_SIZE bytes, and zeros behind; @tail says whether what the program has behind that is
+ * zero. -E2BIG: the caller writes CORE_ATTR_SIZE back.
  */
-int core_attr_check(struct perf_event_attr *attr, uint32_t size, bool tail);
+int core_attr_check(struct perf_event_attr *attr, uint32_t size, bool tail,
+		    const struct core_rights *rights);
 
+/* @pid as given to the call: only -1 means something here. */
+int core_open_check(const struct perf_event_attr *attr, int pid, int cpu, unsigned long flags,
+		    const struct core_rights *rights);
+
+/* Whom an event measures. */
+struct core_target {
+	struct core_task *task; /* NULL: every task */
+	int cpu;		/* -1: any */
+	uint64_t cgroup;	/* PERF_FLAG_PID_CGROUP: the cgroup's number; 0: any */
+};
+
+/*
+ * @attr: all CORE_ATTR_SIZE bytes, checked. @group: the event of group_fd, 0 for -1. Returns the
+ * event's index.
+ */
+int64_t core_open(const struct perf_event_attr *attr, const struct core_target *target,
+		  uint32_t group, unsigned long flags, const struct core_rights *rights);
+
+/* The last descriptor of @event is gone. */
 void core_close(uint32_t event);
+
+/* PERF_EVENT_IOC_ID and PERF_FORMAT_ID. */
+uint64_t core_event_id(uint32_t event);
 
 /* ---- ioctl(2), prctl(2), read(2) ---- */
 
@@ -107,12 +132,22 @@ short core_poll(uint32_t event);
 /* A thread begins: @task is zeroed but for pid, tid, comm. @parent: of whoever made it; NULL for
  * the first. @flags: those of clone(2). Called by the parent, before the child runs. */
 void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags);
+/* Its thread has ended: by itself, or by whoever finds that it is no more. */
 void core_task_exit(struct core_task *task);
 /* The image has been replaced: enable_on_exec, remove_on_exec, COMM. The caller's. */
 void core_task_exec(struct core_task *task, const char *comm);
 void core_task_comm(struct core_task *task, const char *comm);
 /* It ran on @cpu until now, or another: events of processors are switched. The caller's. */
 void core_task_cpu(struct core_task *task, int cpu);
+/* Somebody was moved to another cgroup. */
+void core_task_regroup(struct core_task *task);
+
+/*
+ * Turns, for whoever has a timer: while some group waits for counters (--counters=N, or an
+ * exclusive group) core_rotate() is to be called every core_settings()->rotation ns.
+ */
+bool core_crowded(void);
+void core_rotate(void);
 
 /*
  * The caller's: makes its counters follow what is wanted, takes what is due, clears

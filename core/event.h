@@ -6,8 +6,7 @@
  *
  *	task --events--> event --next--> event ...	everything attached to a task
  *	leader <--leader-- member			a group, in the order of opening
- *	event <--parent-- inherited copies		their counts belong to the event that was
- *opened
+ *	event <--parent-- inherited copies		their counts are the opened event's
  *
  * An event for every task (pid -1) is attached to page 0, which is no thread's, and copied to each
  * task of the tree like an inherited one; events for one processor (cpu N) are active while their
@@ -32,7 +31,6 @@ enum core_state {
 	CORE_ACTIVE,   /* counts */
 	CORE_ERROR,    /* pinned, and there was no room: reads give 0 bytes */
 	CORE_EXITED,   /* its task has ended: the count stays */
-	CORE_CLOSED,   /* the last descriptor is gone; kept while others need it */
 };
 
 /* The counters and times that a read gives, of one event. */
@@ -50,10 +48,11 @@ struct core_owner {
 };
 
 struct core_event {
-	uint8_t state; /* enum core_state */
-	uint8_t kind;  /* enum core_kind */
-	bool inherited;
-	bool paused;	     /* PERF_EVENT_IOC_PAUSE_OUTPUT */
+	uint8_t state;	     /* enum core_state */
+	uint8_t kind;	     /* enum core_kind */
+	bool everybody;	     /* opened for every task, or a copy of such an event */
+	bool hardware;	     /* takes a counter of the virtual PMU */
+	bool closed;	     /* the last descriptor is gone: it goes on until it is unmapped */
 	uint32_t generation; /* of the slot: an old number is told from a new event */
 	uint64_t id;
 	union {
@@ -62,19 +61,20 @@ struct core_event {
 	};
 
 	/* who */
-	uint32_t task;	 /* page; 0: the whole tree */
-	int32_t cpu;	 /* -1: any */
-	int32_t creator; /* tid */
-	uint32_t next;	 /* of the task's events */
+	uint32_t task;	  /* page; 0: the whole tree, or it has ended */
+	int32_t cpu;	  /* -1: any */
+	uint64_t cgroup;  /* only tasks in it; 0: all */
+	uint32_t creator; /* page of who opened it; 0: has ended */
+	uint32_t next;	  /* of the task's events */
 	uint32_t next_created;
 	uint32_t leader, next_member, members; /* members: without the leader; in leaders only */
-	uint32_t parent, children, next_child;
+	uint32_t parent, children, next_child; /* of opened events: copies, however far down */
 
 	/* what */
-	struct core_count count;	 /* as of the last time that it was scheduled out */
-	struct core_count ended;	 /* of inherited copies whose tasks have ended */
-	uint64_t start;			 /* the task's counter when it was scheduled in */
-	uint64_t enabled_at, running_at; /* the task's clock then */
+	struct core_count count; /* while it counts, as of `start` and `stamp` */
+	struct core_count ended; /* of copies whose tasks have ended */
+	uint64_t start;		 /* the task's counter when it began to count */
+	uint64_t stamp;		 /* its clock when the times were last brought up to date */
 
 	/* when to sample */
 	uint64_t period; /* now; 0: it does not sample */

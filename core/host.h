@@ -53,6 +53,9 @@ void core_host_pause(void); /* while waiting for a lock: let others run */
 /* The caller's task, or NULL: the monitor has none. */
 struct core_task *core_host_task(void);
 
+/* Whether @task is in the cgroup of that number, or in one below it. */
+bool core_host_in_cgroup(const struct core_task *task, uint64_t cgroup);
+
 /* Gives @size bytes of the arena at @offset back to the system: they read as zeros from now on. */
 void core_host_discard(uint64_t offset, uint64_t size);
 

@@ -15,6 +15,7 @@
 #ifndef CORE_TASK_H
 #define CORE_TASK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,12 +27,15 @@
 /* Where a counter stands when nobody samples its kind: it never gets to 0. */
 #define CORE_COUNTER_START INT64_MIN
 
+/* How often a reader tries to find `sequence` still: who changes it may have been killed. */
+#define CORE_TASK_TRIES 100000
+
 struct core_task {
 	int64_t counter[64]; /* by enum core_kind; at CORE_TASK_COUNTERS */
 	int64_t bias[64];
 
-	uint32_t sequence; /* odd while counter and bias change together */
-	uint32_t lock;	   /* core/lock.c: of all below, and of the events in the list */
+	uint32_t sequence; /* odd while counter and bias, or the clock, change together */
+	uint32_t lock;	   /* core/lock.h: of all below, and of the events in the list */
 
 	/*
 	 * What translated code has to count for the events that are active: bits of enum core_kind.
@@ -42,16 +46,29 @@ struct core_task {
 	uint64_t sampled; /* kinds of which somebody wants overflows: a subset of wanted */
 	uint64_t extras;  /* enum core_extra */
 	uint32_t changed;
+	uint64_t counting_down; /* kinds whose counters reach 0 at the next overflow */
 
+	/* who */
 	uint32_t live;	    /* 1: a thread runs here */
-	int32_t pid, tid;   /* of it, in the tree's name space */
-	int32_t cpu;	    /* where it ran when last looked */
-	uint32_t events;    /* the first event of the list, index; 0: none */
-	uint32_t created;   /* the first event of those that it opened: prctl(2) */
-	uint32_t parent;    /* page of the task that began it, for sideband records */
-	int32_t ppid, ptid; /* its real parent: of a thread, that of its process */
-	uint64_t clock;	    /* core/time.c: nanoseconds that it has run, as of `clock_tsc` */
-	uint64_t clock_tsc;
+	bool everybody;	    /* page 0: no thread; events of every task are attached to it */
+	int32_t pid, tid;   /* in the tree's name space */
+	int32_t cpu;	    /* where it ran when last looked; -1: not known yet */
+	uint32_t parent;    /* page of the task that began it */
+	int32_t ppid;	    /* the process of its real parent: of a thread, its process's parent */
+	uint32_t next_live; /* pages: the list of who lives, under the lock of the tree */
+	uint32_t previous_live;
+
+	/* events */
+	uint32_t events;   /* the first of the list, index; 0: none */
+	uint32_t created;  /* the first event of those that it opened: prctl(2) */
+	uint32_t turn;	   /* the group that comes first when counters are short; 0: the first */
+	bool crowded;	   /* some group waits for counters */
+	bool bound;	   /* some event depends on the processor or on the cgroup */
+	uint64_t software; /* kinds of software events in the list */
+	uint64_t now;	   /* its clock, as of the last look: core/count.h */
+
+	uint64_t clock;	    /* core/time.h: nanoseconds that it has run, as of `clock_tsc` */
+	uint64_t clock_tsc; /* 0: the clock stands */
 	char comm[16];
 };
 

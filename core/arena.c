@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "core/arena.h"
+
+#include <string.h>
+
+/*
+ * Numbers of our own events begin where the kernel's do not come: a program may have events of both
+ * and tell their samples apart by the number.
+ */
+#define FIRST_ID (1UL << 40)
+
+_Static_assert(sizeof(struct core_task) <= ARENA_PAGE - ARENA_TASK, "");
+
+/*
+ * Where the arena is mapped: first its threads alone, from which the runtime takes the pages that
+ * GS points at, and later the whole. So a task may have two addresses.
+ */
+static char *arena, *threads;
+
+static const uint32_t slots = ARENA_EVENTS_SIZE / sizeof(struct core_event);
+
+void core_attach(void *at)
+{
+	if (!threads)
+		threads = at;
+	arena = at;
+}
+
+struct core_tree *core_tree(void)
+{
+	return (struct core_tree *)(arena + ARENA_CORE);
+}
+
+const struct core_settings *core_settings(void)
+{
+	return &core_tree()->settings;
+}
+
+void core_setup(const struct core_settings *settings)
+{
+	core_tree()->settings = *settings;
+	core_tree()->last_id = FIRST_ID;
+	core_everybody()->everybody = true;
+}
+
+void *core_arena(uint64_t offset)
+{
+	return arena + offset;
+}
+
+uint32_t core_nr_events(void)
+{
+	return arena ? __atomic_load_n(&core_tree()->events, __ATOMIC_RELAXED) : 0;
+}
+
+struct core_task *core_task(uint32_t page)
+{
+	return (struct core_task *)(arena + page * ARENA_PAGE + ARENA_TASK);
+}
+
+uint32_t core_page(const struct core_task *task)
+{
+	uintptr_t in_arena = (uintptr_t)task - (uintptr_t)arena;
+	uintptr_t in_threads = (uintptr_t)task - (uintptr_t)threads;
+
+	return (uint32_t)((in_arena < ARENA_THREADS_SIZE ? in_arena : in_threads) / ARENA_PAGE);
+}
+
+static struct core_event *array(void)
+{
+	return (struct core_event *)(arena + ARENA_EVENTS_AT);
+}
+
+struct core_event *core_event(uint32_t index)
+{
+	return array() + index;
+}
+
+uint32_t core_index(const struct core_event *event)
+{
+	return (uint32_t)(event - array());
+}
+
+/* A slot that was used before, or one that never was; index 0 is none. */
+static struct core_event *take_slot(struct core_tree *tree)
+{
+	struct core_event *event = core_event_or_null(tree->spare);
+
+	if (event) {
+		tree->spare = event->next;
+		return event;
+	}
+	if (tree->made + 1 >= slots)
+		return NULL;
+	return core_event(++tree->made);
+}
+
+struct core_event *core_event_make(void)
+{
+	struct core_tree *tree = core_tree();
+	struct core_event *event = take_slot(tree);
+	uint32_t generation;
+
+	if (!event)
+		return NULL;
+	generation = event->generation + 1;
+	memset(event, 0, sizeof(*event));
+	event->generation = generation;
+	event->id = ++tree->last_id;
+	event->state = CORE_OFF;
+	__atomic_store_n(&tree->events, tree->events + 1, __ATOMIC_RELAXED);
+	return event;
+}
+
+void core_event_free(struct core_event *event)
+{
+	struct core_tree *tree = core_tree();
+
+	event->state = CORE_FREE;
+	event->next = tree->spare;
+	tree->spare = core_index(event);
+	__atomic_store_n(&tree->events, tree->events - 1, __ATOMIC_RELAXED);
+}

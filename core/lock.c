@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "core/lock.h"
+
+#include <stdbool.h>
+
+#include "core/host.h"
+
+/* Tries before somebody else is let run, and turns of that before the owner is looked for. */
+enum { SPINS = 200, TURNS = 16 };
+
+static bool take(uint32_t *lock, uint32_t from, uint32_t me)
+{
+	return __atomic_compare_exchange_n(lock, &from, me, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+static bool spin(uint32_t *lock, uint32_t me)
+{
+	for (unsigned int i = 0; i < SPINS; i++) {
+		if (!__atomic_load_n(lock, __ATOMIC_RELAXED) && take(lock, 0, me))
+			return true;
+		__builtin_ia32_pause();
+	}
+	return false;
+}
+
+static bool gone(uint32_t owner, uint32_t me)
+{
+	/* Nobody takes a lock twice, so an owner with our number is one who had it before us. */
+	return owner && (owner == me || !core_host_alive((int32_t)owner));
+}
+
+void core_lock(uint32_t *lock)
+{
+	uint32_t me = (uint32_t)core_host_tid();
+
+	if (take(lock, 0, me))
+		return;
+	for (unsigned int turn = 0; !spin(lock, me); turn++) {
+		uint32_t owner = __atomic_load_n(lock, __ATOMIC_RELAXED);
+
+		if (turn % TURNS == TURNS - 1 && gone(owner, me) && take(lock, owner, me))
+			return;
+		core_host_pause();
+	}
+}
+
+void core_unlock(uint32_t *lock)
+{
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
