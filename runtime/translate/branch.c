@@ -50,123 +50,169 @@ static void emit_table_jump(struct builder *b)
 
 /* ---- arriving ---- */
 
-/* mov WORD, %reg: what is on top of the stack, or thread->target */
-static void emit_word(struct builder *b, enum reg reg, enum where where)
-{
-	if (where == AT_STACK) {
-		const uint8_t load[] = {0x48, 0x8b, 0x04 | reg << 3, 0x24};
-
-		__builtin_memcpy(b->at, load, sizeof(load));
-		b->at += sizeof(load);
-	} else {
-		emit_fill(b, reg, THREAD_TARGET);
-	}
-}
-
 /*
- * Goes on if WORD, on top of the stack or thread->target, is @pc; else to @way. Flags stay as they
- * are: even where they are dead at @pc, they may be live at what was meant.
+ * Goes on if WORD, which is on top of the stack or thread->target, is @pc; else to a way to a miss.
+ * Flags stay as they are: even where they are dead at @pc, they may be live at what was meant.
  *
- *	mov WORD, %rcx			 mov %rdx, %gs:RDX
- *	lea 1-pc(%rcx), %rcx		 movabs $1-pc, %rcx
- *	loop 1f				 mov WORD, %rdx
- *					 lea (%rcx, %rdx), %rcx
- *	(pc below 2 GiB)		 mov %gs:RDX, %rdx
- *					 loop 1f
+ *	pop %rcx or mov WORD, %rcx	 mov %rdx, %gs:RDX
+ *	lea 1-pc(%rcx), %rcx		 movabs $1-pc, %rdx
+ *	loop miss			 pop %rcx or mov WORD, %rcx
+ *	mov %gs:RCX, %rcx		 lea (%rdx, %rcx), %rcx
+ *					 mov %gs:RDX, %rdx
+ *	(pc below 2 GiB)		 loop miss
+ *					 mov %gs:RCX, %rcx
  *
- * 1: jmp way is somewhere near, where nobody comes by. loop is the one instruction that falls
- * through for a single value and leaves flags alone; Intel's processors take long for it, and there
- * it is -pc, and jrcxz over the jmp. A branch less that is taken is worth a tenth of the time of an
- * interpreter.
+ * loop is the one instruction that falls through for a single value and leaves flags alone. Intel's
+ * processors take long for it, and there it is -pc, and jrcxz over the jump to the miss. A branch
+ * less that is taken is worth a tenth of the time of an interpreter.
  */
-struct verify {
-	enum where where;
-	uint8_t *to_miss; /* behind the rel8 of the loop; NULL: there is none */
+static const struct state missed[] = {
+	[AT_TARGET] = {.where = AT_TARGET, .spills = SPILL_RCX},
+	[AT_STACK] = {.where = AT_STACK, .spills = SPILL_RCX, .rsp = -8},
 };
 
+/* The way to a miss: what was meant is in thread->target, or has been taken off the stack. */
 static void emit_miss(struct builder *b, enum where where)
 {
-	mark(b, (struct state){.where = where, .spills = SPILL_RCX});
+	mark(b, missed[where]);
 	emit8(b, 0xe9);
 	emit_relative(b, (uint64_t)b->cache->lookup.code +
-				 (where == AT_STACK ? b->cache->return_miss : b->cache->jump_miss));
+				 (where == AT_STACK ? b->cache->popped_miss : b->cache->jump_miss));
 }
 
-static struct verify emit_verify(struct builder *b, uint64_t pc, enum where where)
+static void emit_word(struct builder *b, enum where where)
+{
+	if (where == AT_STACK)
+		emit8(b, 0x59);
+	else
+		emit_fill(b, REG_RCX, THREAD_TARGET);
+}
+
+/* Returns what is behind the rel8 of the loop, or NULL where there is none. */
+static uint8_t *emit_verify(struct builder *b, uint64_t pc, enum where where)
 {
 	const uint64_t constant = tables_quick_loop() - pc;
-	struct verify verify = {.where = where};
 	struct state state = {.where = where, .spills = SPILL_RCX};
 
 	mark(b, state);
 	if (pc < 1UL << 31) {
-		emit_word(b, REG_RCX, where);
+		emit_word(b, where);
+		mark(b, missed[where]);
 		EMIT(b, 0x48, 0x8d, 0x89);
 		emit32(b, (uint32_t)constant);
 	} else {
 		emit_spill(b, REG_RDX, THREAD_RDX);
 		state.spills |= SPILL_RDX;
 		mark(b, state);
-		EMIT(b, 0x48, 0xb9);
+		EMIT(b, 0x48, 0xba);
 		emit64(b, constant);
-		emit_word(b, REG_RDX, where);
-		EMIT(b, 0x48, 0x8d, 0x0c, 0x11);
+		emit_word(b, where);
+		state.rsp = missed[where].rsp;
+		mark(b, state);
+		EMIT(b, 0x48, 0x8d, 0x0c, 0x0a);
 		emit_fill(b, REG_RDX, THREAD_RDX);
+		mark(b, missed[where]);
 	}
 	if (tables_quick_loop()) {
 		EMIT(b, 0xe2, 0);
-		verify.to_miss = b->at;
-	} else {
-		EMIT(b, 0xe3, 5);
-		emit_miss(b, where);
+		return b->at;
 	}
-	return verify;
-}
-
-/* At some place that is not on anybody's way, near what emit_verify() emitted. */
-static void emit_verify_miss(struct builder *b, const struct verify *verify)
-{
-	if (!verify->to_miss)
-		return;
-	verify->to_miss[-1] = b->at - verify->to_miss;
-	emit_miss(b, verify->where);
+	EMIT(b, 0xe3, 5);
+	emit_miss(b, where);
+	return NULL;
 }
 
 /* What was meant is @pc. */
-static void emit_arrived(struct builder *b, const struct verify *verify, uint64_t pc)
+static void emit_arrived(struct builder *b, uint64_t pc)
 {
-	if (verify->where == AT_STACK)
-		EMIT(b, 0x48, 0x8d, 0x64, 0x24, 0x08); /* lea 8(%rsp), %rsp */
 	mark_pc(b, pc, SPILL_RCX);
 	emit_fill(b, REG_RCX, THREAD_RCX);
 	mark_pc(b, pc, 0);
 }
 
-/* An arrival on its own: the way to a miss comes before it. */
-static uint32_t emit_whole_arrival(struct builder *b, uint64_t pc, enum where where)
+static uint32_t offset_here(const struct builder *b)
 {
-	struct verify verify;
-	uint8_t *miss = b->at;
+	return here(b) - (uint64_t)b->cache->lookup.code;
+}
+
+/* At the beginning of a fragment: the way to a miss comes before it. */
+static uint32_t emit_arrival(struct builder *b, uint64_t pc, enum where where)
+{
+	uint8_t *miss = b->at, *loop;
 	uint32_t start;
 
 	if (tables_quick_loop())
 		emit_miss(b, where);
-	start = here(b) - (uint64_t)b->cache->lookup.code;
-	verify = emit_verify(b, pc, where);
-	if (verify.to_miss)
-		verify.to_miss[-1] = miss - verify.to_miss;
-	emit_arrived(b, &verify, pc);
+	start = offset_here(b);
+	loop = emit_verify(b, pc, where);
+	if (loop)
+		loop[-1] = miss - loop;
+	emit_arrived(b, pc);
 	return start;
 }
 
 uint32_t emit_landing(struct builder *b, uint64_t pc)
 {
-	return emit_whole_arrival(b, pc, AT_TARGET);
+	return emit_arrival(b, pc, AT_TARGET);
 }
 
 uint32_t emit_pad(struct builder *b, uint64_t pc)
 {
-	return emit_whole_arrival(b, pc, AT_STACK);
+	return emit_arrival(b, pc, AT_STACK);
+}
+
+/*
+ * Pads within a fragment share ways to a miss, that lie no farther than a rel8 reaches: behind the
+ * end of the fragment, or, if that is too far, within a nop that everybody passes:
+ *
+ *	nopl DISP32(%rcx, %rbp, 8)	0f 1f 84 e9 DISP32, of which the last five are jmp DISP32
+ */
+static void reach_miss(struct builder *b, uint8_t *loop)
+{
+	if (b->miss && b->miss - loop >= INT8_MIN)
+		loop[-1] = b->miss - loop;
+	else
+		b->waiting[b->nr_waiting++] = loop;
+}
+
+static void emit_shared_miss(struct builder *b)
+{
+	for (b->miss = b->at; b->nr_waiting; b->nr_waiting--) {
+		uint8_t *loop = b->waiting[b->nr_waiting - 1];
+
+		loop[-1] = b->miss - loop;
+	}
+	emit_miss(b, AT_STACK);
+}
+
+/* The most that the copy of the instruction at hand may be. */
+static unsigned int longest_copy(const struct insn *insn)
+{
+	switch (insn->class) {
+	case INSN_PLAIN:
+		return insn->rip_relative ? 48 : insn->length;
+	case INSN_JCC:
+		return 9;
+	case INSN_JMP:
+		return 0;
+	case INSN_RET:
+		return 56;
+	default:
+		return INT8_MAX;
+	}
+}
+
+void emit_miss_in_reach(struct builder *b)
+{
+	enum { NOP = 8, LAST_JUMP = 8 };
+
+	if (!b->nr_waiting ||
+	    b->at + NOP + longest_copy(&b->insn) + LAST_JUMP - b->waiting[0] <= INT8_MAX)
+		return;
+	mark_pc(b, b->pc, 0);
+	EMIT(b, 0x0f, 0x1f, 0x84);
+	emit_shared_miss(b);
+	mark_pc(b, b->pc, 0);
 }
 
 /* ---- conditions ---- */
@@ -254,91 +300,88 @@ void emit_return(struct builder *b)
 /*
  *	call 1f			the processor expects a return to the pad
  *	the pad			verifies that it is one to ADDRESS
- *	jmp on
- * 1:	lea 8(%rsp), %rsp
- *	push ADDRESS		or movq $ADDRESS, (%rsp) where that can be said
+ *	what comes next
+ *	...
+ *	the end of the fragment, where the ways to a miss and the thunks are:
+ * 1:	movq $ADDRESS, (%rsp)	or where ADDRESS is far, lea 8(%rsp), %rsp; push ADDRESS(%rip)
  *	jmp TARGET
- *	ADDRESS
- *	the pad's way to a miss
- * on:
  *
- * One store of 64 bits, since the load of the return finds a value only in a store that has all of
- * it.
+ * So the way of a call and its return takes no branch more than the jump to the target. One store
+ * of 64 bits, since the load of the return finds a value only in a store that has all of it.
  */
-struct call {
-	uint8_t *to_thunk; /* behind the rel32 of the call */
-	uint8_t *to_end;   /* behind the rel8 of the jmp */
-	uint64_t address;
-	uint8_t spills;
-	struct verify verify;
-};
-
-static void begin_call(struct builder *b, struct call *call, uint8_t spills)
+static void emit_call_and_pad(struct builder *b, uint64_t target)
 {
-	call->address = b->pc + b->insn.length;
-	call->spills = spills;
+	const uint64_t address = b->pc + b->insn.length;
+	uint8_t *loop;
+
 	EMIT(b, 0xe8, 0, 0, 0, 0);
-	call->to_thunk = b->at;
-	b->pad = here(b) - (uint64_t)b->cache->lookup.code;
-	call->verify = emit_verify(b, call->address, AT_STACK);
-	emit_arrived(b, &call->verify, call->address);
-	EMIT(b, 0xeb, 0);
-	call->to_end = b->at;
-	call->to_thunk[-4] = b->at - call->to_thunk;
-}
-
-/* The return address; the disp32 of the constant, for end_call(), if there is one. */
-static uint8_t *push_address(struct builder *b, const struct call *call)
-{
-	mark(b, (struct state){.pc = b->pc, .spills = call->spills, .rsp = 8});
-	if (call->address < 1UL << 31) {
-		EMIT(b, 0x48, 0xc7, 0x04, 0x24); /* movq $address, (%rsp) */
-		emit32(b, (uint32_t)call->address);
-		return NULL;
-	}
-	EMIT(b, 0x48, 0x8d, 0x64, 0x24, 0x08);
-	mark_pc(b, b->pc, call->spills);
-	EMIT(b, 0xff, 0x35, 0, 0, 0, 0);
-	return b->at;
-}
-
-static void end_call(struct builder *b, const struct call *call, uint8_t *push)
-{
-	if (push) {
-		uint32_t disp = b->at - push;
-
-		__builtin_memcpy(push - 4, &disp, 4);
-		emit64(b, call->address);
-	}
-	emit_verify_miss(b, &call->verify);
-	call->to_end[-1] = b->at - call->to_end;
-	mark_pc(b, call->address, 0);
+	b->thunks[b->nr_thunks++] = (struct thunk){
+		.call = b->at,
+		.pc = b->pc,
+		.address = address,
+		.target = target,
+	};
+	b->pad = offset_here(b);
+	loop = emit_verify(b, address, AT_STACK);
+	if (loop)
+		reach_miss(b, loop);
+	emit_arrived(b, address);
 }
 
 void emit_call(struct builder *b)
 {
-	const uint64_t target = insn_target(&b->insn, b->pc);
-	struct call call;
-	uint8_t *push;
-
-	begin_call(b, &call, 0);
-	push = push_address(b, &call);
-	mark_pc(b, target, 0);
-	emit_exit_jump(b, target, EXIT_LINK);
-	end_call(b, &call, push);
+	emit_call_and_pad(b, insn_target(&b->insn, b->pc));
 }
 
 void emit_call_indirect(struct builder *b)
 {
-	struct call call;
-	uint8_t *push;
-
 	emit_target(b);
-	begin_call(b, &call, SPILL_RCX);
-	push = push_address(b, &call);
-	mark(b, (struct state){.where = AT_TARGET, .spills = SPILL_RCX});
-	emit_table_jump(b);
-	end_call(b, &call, push);
+	emit_call_and_pad(b, THUNK_INDIRECT);
+}
+
+static void push_address(struct builder *b, const struct thunk *thunk, uint8_t spills)
+{
+	mark(b, (struct state){.pc = thunk->pc, .spills = spills, .rsp = 8});
+	if (thunk->address < 1UL << 31) {
+		EMIT(b, 0x48, 0xc7, 0x04, 0x24);
+		emit32(b, (uint32_t)thunk->address);
+		return;
+	}
+	EMIT(b, 0x48, 0x8d, 0x64, 0x24, 0x08);
+	mark_pc(b, thunk->pc, spills);
+	/* Over the jump that follows, which may have to be aligned. */
+	EMIT(b, 0xff, 0x35, 0, 0, 0, 0);
+}
+
+static void emit_thunk(struct builder *b, const struct thunk *thunk)
+{
+	const bool far = thunk->address >= 1UL << 31;
+	uint8_t *pushed;
+	uint32_t relative = b->at - thunk->call;
+
+	__builtin_memcpy(thunk->call - 4, &relative, 4);
+	push_address(b, thunk, thunk->target == THUNK_INDIRECT ? SPILL_RCX : 0);
+	pushed = b->at;
+	if (thunk->target == THUNK_INDIRECT) {
+		mark(b, missed[AT_TARGET]);
+		emit_table_jump(b);
+	} else {
+		mark_pc(b, thunk->target, 0);
+		emit_exit_jump(b, thunk->target, EXIT_LINK);
+	}
+	if (far) {
+		relative = b->at - pushed;
+		__builtin_memcpy(pushed - 4, &relative, 4);
+		emit64(b, thunk->address);
+	}
+}
+
+void emit_out_of_line(struct builder *b)
+{
+	if (b->nr_waiting)
+		emit_shared_miss(b);
+	for (unsigned int i = 0; i < b->nr_thunks; i++)
+		emit_thunk(b, &b->thunks[i]);
 }
 
 /* ---- the ways out ---- */
@@ -354,9 +397,14 @@ static uint32_t emit_way(struct builder *b, uint8_t member)
 	return offset;
 }
 
+/* A return whose place in the table is free comes with its target on the stack. */
 void emit_ways_out(struct builder *b)
 {
 	b->cache->jump_miss = emit_way(b, THREAD_JUMP_MISS);
-	b->cache->return_miss = emit_way(b, THREAD_RETURN_MISS);
+	b->cache->return_miss = b->at - b->cache->lookup.code;
+	b->cache->popped_miss = b->cache->return_miss + 1;
+	emit8(b, 0x59);
+	emit_way(b, THREAD_RETURN_MISS);
+	b->at--;
 	b->cache->leave = emit_way(b, THREAD_LEAVE);
 }

@@ -18,8 +18,12 @@
 /* When a fragment is long enough. */
 enum { MAX_INSNS = 96, MAX_EXITS = 12, MAX_ENTRIES = 16 };
 
-/* The most that one instruction and the jump at the end may become, with slack for wide copies. */
-#define INSN_BYTES 192
+_Static_assert(MAX_EXITS <= sizeof((struct builder){0}.thunks) / sizeof(struct thunk), "");
+
+/* The most that one instruction, its thunk and the jump at the end may become, with slack for wide
+ * copies. */
+#define INSN_BYTES  192
+#define THUNK_BYTES 40
 
 /* ---- exits ---- */
 
@@ -181,6 +185,7 @@ static enum next control(struct builder *b)
 /* One instruction, at b->pc, which moves on. */
 static enum next step(struct builder *b)
 {
+	emit_miss_in_reach(b);
 	mark_pc(b, b->pc, 0);
 	b->nr_insns++;
 	b->source_end = b->pc + b->insn.length;
@@ -199,9 +204,10 @@ static enum next step(struct builder *b)
 
 static bool full(const struct builder *b)
 {
-	return b->nr_insns >= b->limit || b->fragment->nr_exits >= MAX_EXITS ||
+	return b->nr_insns >= b->limit || b->fragment->nr_exits + b->nr_thunks >= MAX_EXITS ||
 	       b->fragment->nr_entries >= MAX_ENTRIES ||
-	       offset_here(b) - b->fragment->start > FRAGMENT_BYTES - 2 * INSN_BYTES;
+	       offset_here(b) - b->fragment->start >
+		       FRAGMENT_BYTES - 2 * INSN_BYTES - MAX_EXITS * THUNK_BYTES;
 }
 
 /* The fragment ends right behind a call after all: what was an entry only stands for the pad. The
@@ -336,6 +342,7 @@ static void end(struct builder *b)
 {
 	struct fragment *f = b->fragment;
 
+	emit_out_of_line(b);
 	f->nr_insns = b->nr_insns;
 	f->end = offset_here(b);
 	keep_source(b);
@@ -448,5 +455,6 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 	}
 	if (next != STOPPED && here(&b) <= address)
 		end_with_jump(&b);
+	emit_out_of_line(&b);
 	return b.state;
 }

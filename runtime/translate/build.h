@@ -71,6 +71,12 @@ void emit_return(struct builder *b);
 void emit_call(struct builder *b);
 void emit_call_indirect(struct builder *b);
 
+/* Before each instruction: sees to it that pads reach a way to a miss. */
+void emit_miss_in_reach(struct builder *b);
+
+/* Behind the last one: what belongs to calls. */
+void emit_out_of_line(struct builder *b);
+
 /* Where indirect jumps and calls to @pc, or returns to it, arrive. The offset of where they do. */
 uint32_t emit_landing(struct builder *b, uint64_t pc);
 uint32_t emit_pad(struct builder *b, uint64_t pc);

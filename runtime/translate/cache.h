@@ -109,7 +109,8 @@ struct cache {
 	uint32_t nr_fragments, nr_entries, nr_exits, nr_pages, nr_sources;
 	uint32_t code_next;
 	uint32_t stubs;				/* where that of exit 0 would be */
-	uint32_t jump_miss, return_miss, leave; /* the way to them */
+	uint32_t jump_miss, return_miss, leave; /* the ways to them */
+	uint32_t popped_miss; /* within return_miss, for a target that is popped already */
 };
 
 /* The entry with code for @pc, or 0. Needs no lock. */

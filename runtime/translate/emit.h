@@ -19,7 +19,7 @@
 enum where {
 	AT_PC,	   /* where state.pc says */
 	AT_TARGET, /* where thread->target says */
-	AT_STACK,  /* where the word at the top of the stack says, which has been popped */
+	AT_STACK,  /* where the word at the top of the stack says, to be taken off */
 };
 
 enum spill {
@@ -41,6 +41,16 @@ struct state {
 	int8_t rsp;
 };
 
+/* What a call goes through on its way to its target; emitted behind the fragment. */
+struct thunk {
+	uint8_t *call; /* behind its rel32 */
+	uint64_t pc;
+	uint64_t address; /* of the return */
+	uint64_t target;
+};
+
+#define THUNK_INDIRECT 1 /* for a target in thread->target; no call has this one */
+
 struct builder {
 	struct cache *cache;
 	uint8_t *at;	/* where the next byte goes */
@@ -56,6 +66,13 @@ struct builder {
 	unsigned int nr_insns;
 	unsigned int limit; /* as many at most */
 	uint32_t pad;	    /* where the last pad begins */
+
+	/* Of calls: what is to come at the end, and pads without a way to a miss. */
+	struct thunk thunks[16];
+	unsigned int nr_thunks;
+	unsigned int nr_waiting;
+	uint8_t *waiting[8]; /* behind their rel8, the first farthest away */
+	uint8_t *miss;	     /* the last way, or NULL */
 
 	/* Of a rehearsal: the address in the cache that is asked about, and the answer so far. */
 	uint64_t asked;

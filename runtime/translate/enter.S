@@ -98,13 +98,12 @@
 	finish	translate_leave
 
 /*
- * A return whose candidate was another one: its target is still on the stack, the program's rcx
- * in its slot.
+ * A return whose candidate was another one: its target has been taken off the stack, the program's
+ * rcx is in its slot.
  */
 	begin	translate_return_miss
-	mov	(%rsp), %rcx
+	mov	-8(%rsp), %rcx
 	mov	%rcx, %gs:THREAD_TARGET
-	lea	8(%rsp), %rsp
 	.globl	translate_return_popped
 	.hidden	translate_return_popped
 translate_return_popped:

@@ -59,6 +59,7 @@ static uint64_t kept_flags(uint64_t rflags, uint64_t kept)
 
 static const struct state jump_state = {.where = AT_TARGET, .spills = SPILL_RCX};
 static const struct state return_state = {.where = AT_STACK, .spills = SPILL_RCX};
+static const struct state popped_state = {.where = AT_STACK, .spills = SPILL_RCX, .rsp = -8};
 
 /* In the second try of a lookup. */
 static void recover_look_up(const struct thread *thread, struct regs *regs)
@@ -80,7 +81,7 @@ static enum translate_place recover_assembly(const struct thread *thread, struct
 	    between(rip, translate_enter, translate_enter_end))
 		*regs = thread->regs;
 	else if (between(rip, translate_return_miss, translate_return_popped))
-		apply(thread, return_state, regs);
+		apply(thread, popped_state, regs);
 	else if (between(rip, translate_return_popped, translate_return_miss_end) ||
 		 between(rip, translate_jump_miss, translate_jump_miss_end))
 		apply(thread, jump_state, regs);
@@ -98,7 +99,11 @@ static enum translate_place recover_way_out(const struct thread *thread, const s
 {
 	if (offset >= cache->leave)
 		return TRANSLATE_LEAVING;
-	apply(thread, offset >= cache->return_miss ? return_state : jump_state, regs);
+	apply(thread,
+	      offset >= cache->popped_miss   ? popped_state
+	      : offset >= cache->return_miss ? return_state
+					     : jump_state,
+	      regs);
 	return TRANSLATE_INSIDE;
 }
 
