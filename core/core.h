@@ -129,9 +129,13 @@ short core_poll(uint32_t event);
 
 /* ---- the life of tasks: called by their own threads, in the runtime ---- */
 
-/* A thread begins: @task is zeroed but for pid, tid, comm. @parent: of whoever made it; NULL for
- * the first. @flags: those of clone(2). Called by the parent, before the child runs. */
+/*
+ * A thread begins: @task is zeroed but for comm, and inherits. @parent: of whoever made it; NULL
+ * for the first. @flags: those of clone(2). Called by the parent, before the child runs, which
+ * nobody can name yet. core_task_begun() is the child's, which knows pid, tid and ppid by now: FORK.
+ */
 void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags);
+void core_task_begun(struct core_task *task);
 /* Its thread has ended: by itself, or by whoever finds that it is no more. */
 void core_task_exit(struct core_task *task);
 /* The image has been replaced: enable_on_exec, remove_on_exec, COMM. The caller's. */
