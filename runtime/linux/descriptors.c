@@ -57,19 +57,127 @@ void descriptors_keep(bool keep)
 	sys(__NR_fcntl, descriptors.runtime, F_SETFD, keep ? 0 : FD_CLOEXEC);
 }
 
-int64_t sys_descriptor(struct thread *thread, struct syscall *call)
-{
-	if (descriptors_have(call->args[0]))
-		return -EBADF;
-	return syscall_pass(thread, call);
-}
+/* Which arguments of a call are descriptors: a bit for each. */
+static const uint8_t arguments[] = {
+	[__NR_accept] = 1,
+	[__NR_accept4] = 1,
+	[__NR_bind] = 1,
+	[__NR_close] = 1,
+	[__NR_connect] = 1,
+	[__NR_copy_file_range] = 1 | 1 << 2,
+	[__NR_dup] = 1,
+	[__NR_dup2] = 1 | 1 << 1,
+	[__NR_dup3] = 1 | 1 << 1,
+	[__NR_epoll_ctl] = 1 | 1 << 2,
+	[__NR_epoll_pwait] = 1,
+	[__NR_epoll_pwait2] = 1,
+	[__NR_epoll_wait] = 1,
+	[__NR_execveat] = 1,
+	[__NR_faccessat] = 1,
+	[__NR_faccessat2] = 1,
+	[__NR_fadvise64] = 1,
+	[__NR_fallocate] = 1,
+	[__NR_fanotify_mark] = 1 | 1 << 3,
+	[__NR_fchdir] = 1,
+	[__NR_fchmod] = 1,
+	[__NR_fchmodat] = 1,
+	[__NR_fchown] = 1,
+	[__NR_fchownat] = 1,
+	[__NR_fcntl] = 1,
+	[__NR_fdatasync] = 1,
+	[__NR_fgetxattr] = 1,
+	[__NR_finit_module] = 1,
+	[__NR_flistxattr] = 1,
+	[__NR_flock] = 1,
+	[__NR_fremovexattr] = 1,
+	[__NR_fsconfig] = 1,
+	[__NR_fsetxattr] = 1,
+	[__NR_fsmount] = 1,
+	[__NR_fspick] = 1,
+	[__NR_fstat] = 1,
+	[__NR_fstatfs] = 1,
+	[__NR_fsync] = 1,
+	[__NR_ftruncate] = 1,
+	[__NR_futimesat] = 1,
+	[__NR_getdents] = 1,
+	[__NR_getdents64] = 1,
+	[__NR_getpeername] = 1,
+	[__NR_getsockname] = 1,
+	[__NR_getsockopt] = 1,
+	[__NR_inotify_add_watch] = 1,
+	[__NR_inotify_rm_watch] = 1,
+	[__NR_io_uring_enter] = 1,
+	[__NR_io_uring_register] = 1,
+	[__NR_ioctl] = 1,
+	[__NR_linkat] = 1 | 1 << 2,
+	[__NR_listen] = 1,
+	[__NR_lseek] = 1,
+	[__NR_mkdirat] = 1,
+	[__NR_mknodat] = 1,
+	[__NR_mmap] = 1 << 4,
+	[__NR_mount_setattr] = 1,
+	[__NR_move_mount] = 1 | 1 << 2,
+	[__NR_mq_getsetattr] = 1,
+	[__NR_mq_notify] = 1,
+	[__NR_mq_timedreceive] = 1,
+	[__NR_mq_timedsend] = 1,
+	[__NR_name_to_handle_at] = 1,
+	[__NR_newfstatat] = 1,
+	[__NR_open_by_handle_at] = 1,
+	[__NR_open_tree] = 1,
+	[__NR_openat] = 1,
+	[__NR_openat2] = 1,
+	[__NR_pidfd_getfd] = 1,
+	[__NR_pidfd_send_signal] = 1,
+	[__NR_pread64] = 1,
+	[__NR_preadv] = 1,
+	[__NR_preadv2] = 1,
+	[__NR_process_madvise] = 1,
+	[__NR_pwrite64] = 1,
+	[__NR_pwritev] = 1,
+	[__NR_pwritev2] = 1,
+	[__NR_read] = 1,
+	[__NR_readahead] = 1,
+	[__NR_readlinkat] = 1,
+	[__NR_readv] = 1,
+	[__NR_recvfrom] = 1,
+	[__NR_recvmmsg] = 1,
+	[__NR_recvmsg] = 1,
+	[__NR_renameat] = 1 | 1 << 2,
+	[__NR_renameat2] = 1 | 1 << 2,
+	[__NR_sendfile] = 1 | 1 << 1,
+	[__NR_sendmmsg] = 1,
+	[__NR_sendmsg] = 1,
+	[__NR_sendto] = 1,
+	[__NR_setns] = 1,
+	[__NR_setsockopt] = 1,
+	[__NR_shutdown] = 1,
+	[__NR_signalfd] = 1,
+	[__NR_signalfd4] = 1,
+	[__NR_splice] = 1 | 1 << 2,
+	[__NR_statx] = 1,
+	[__NR_symlinkat] = 1 << 1,
+	[__NR_sync_file_range] = 1,
+	[__NR_syncfs] = 1,
+	[__NR_tee] = 1 | 1 << 1,
+	[__NR_timerfd_gettime] = 1,
+	[__NR_timerfd_settime] = 1,
+	[__NR_unlinkat] = 1,
+	[__NR_utimensat] = 1,
+	[__NR_vmsplice] = 1,
+	[__NR_write] = 1,
+	[__NR_writev] = 1,
+};
 
-/* dup2 and dup3 */
-int64_t sys_dup2(struct thread *thread, struct syscall *call)
+void descriptors_hide(struct syscall *call)
 {
-	if (descriptors_have(call->args[1]))
-		return -EBADF;
-	return sys_descriptor(thread, call);
+	uint32_t number = (uint32_t)call->number;
+
+	if (number >= sizeof(arguments))
+		return;
+	for (unsigned int bits = arguments[number], at = 0; bits; bits >>= 1, at++)
+		if (bits & 1 && descriptors_have(call->args[at]))
+			call->args[at] = NEVER_OPEN;
 }
 
 /* The least of ours from @first to @last, or @last + 1. */

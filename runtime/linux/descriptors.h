@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The descriptors that the runtime has in every process of a run (abi/handover.h says what they
- * are). To the program they do not exist: calls that name them give EBADF, calls that sweep over
- * them leave them out.
+ * are). To the program they do not exist: calls that name them are made with the number of a
+ * descriptor that cannot be, so that the kernel answers what it answers to that; calls that sweep
+ * over descriptors leave them out.
  */
 #ifndef RUNTIME_LINUX_DESCRIPTORS_H
 #define RUNTIME_LINUX_DESCRIPTORS_H
@@ -17,6 +18,14 @@ struct descriptors {
 extern struct descriptors descriptors;
 
 bool descriptors_have(uint64_t fd);
+
+/* A number above the most that the kernel allows. */
+#define NEVER_OPEN INT32_MAX
+
+struct syscall;
+
+/* Replaces those of ours among the arguments of a call of the program. */
+void descriptors_hide(struct syscall *call);
 
 /*
  * Gives @fd a number high enough to be out of the program's way, and closes @fd; the new one is

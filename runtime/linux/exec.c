@@ -7,6 +7,7 @@
 #include "abi/handover.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
+#include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/syscalls.h"
@@ -183,7 +184,7 @@ static int64_t execute(struct thread *thread, int64_t dirfd, uint64_t path, uint
 	int64_t error = copy_string_in(exec.path, path, PATH_MAX);
 
 	if (error >= 0)
-		error = exec_find(&exec);
+		error = files_hidden(dirfd, exec.path) ? -ENOENT : exec_find(&exec);
 	return error < 0 ? error : exec_go(thread, &exec, argv, envp);
 }
 

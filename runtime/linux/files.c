@@ -3,9 +3,11 @@
 
 #include <asm/errno.h>
 #include <linux/fcntl.h>
+#include <linux/inotify.h>
 
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
+#include "runtime/linux/listing.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
@@ -41,40 +43,128 @@ bool files_program_link(int64_t dirfd, char path[PATH_MAX + 16])
 	return true;
 }
 
-/* Makes the call with its path, argument @at, exchanged if it is to be. */
-static int64_t pass_path(struct thread *thread, struct syscall *call, int64_t dirfd,
-			 unsigned int at)
+bool files_hidden(int64_t dirfd, const char *path)
 {
-	char path[PATH_MAX + 16];
-	struct syscall changed = *call;
-	int64_t length = copy_string_in(path, call->args[at], PATH_MAX);
+	char folder[PATH_MAX];
+	const char *name = strrchr(path, '/');
+	uint64_t number;
+	size_t length;
 
-	if (length < 3 || !ends_in_exe(path, (size_t)length) || !files_program_link(dirfd, path))
-		return syscall_pass(thread, call);
-	changed.args[at] = (uint64_t)path;
-	return syscall_pass(thread, &changed);
+	name = name ? name + 1 : path;
+	if (!listing_number(name, &number) || !descriptors_have(number))
+		return false;
+	length = (size_t)(name - path);
+	memcpy(folder, path, length);
+	memcpy(folder + length, ".", 2);
+	int64_t fd = sys(__NR_openat, dirfd, folder, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	bool hidden = listing_of_descriptors((uint64_t)fd);
+	sys(__NR_close, fd);
+	return hidden;
+}
+
+/* Whether the last part of the path, when it is a symbolic link, is followed. */
+enum follow { ALWAYS = 1, NEVER, UNLESS_FLAG, IF_FLAG };
+
+/* Where a call has its path, the folder that this is relative to, and its flags. */
+struct path_call {
+	uint8_t follow; /* enum follow; 0: it has no path */
+	uint8_t path;
+	uint8_t folder; /* an index, or none */
+	uint8_t flags;
+	uint32_t flag;
+};
+
+enum { NO_FOLDER = 6 };
+
+#define PATH(follow_)                                                                              \
+	{                                                                                          \
+		.follow = follow_, .folder = NO_FOLDER                                             \
+	}
+#define AT(follow_)                                                                                \
+	{                                                                                          \
+		.follow = follow_, .path = 1                                                       \
+	}
+#define AT_FLAGS(at)                                                                               \
+	{                                                                                          \
+		.follow = UNLESS_FLAG, .path = 1, .flags = at, .flag = AT_SYMLINK_NOFOLLOW         \
+	}
+#define AT_FOLLOWS(at)                                                                             \
+	{                                                                                          \
+		.follow = IF_FLAG, .path = 1, .flags = at, .flag = AT_SYMLINK_FOLLOW               \
+	}
+
+static const struct path_call path_calls[] = {
+	[__NR_access] = PATH(ALWAYS),
+	[__NR_chmod] = PATH(ALWAYS),
+	[__NR_chown] = PATH(ALWAYS),
+	[__NR_creat] = PATH(ALWAYS),
+	[__NR_faccessat] = AT(ALWAYS),
+	[__NR_faccessat2] = AT_FLAGS(3),
+	[__NR_fchmodat] = AT(ALWAYS),
+	[__NR_fchownat] = AT_FLAGS(4),
+	[__NR_futimesat] = AT(ALWAYS),
+	[__NR_getxattr] = PATH(ALWAYS),
+	[__NR_inotify_add_watch] = {.follow = UNLESS_FLAG,
+				    .path = 1,
+				    .folder = NO_FOLDER,
+				    .flags = 2,
+				    .flag = IN_DONT_FOLLOW},
+	[__NR_lchown] = PATH(NEVER),
+	[__NR_lgetxattr] = PATH(NEVER),
+	[__NR_link] = PATH(NEVER),
+	[__NR_linkat] = AT_FOLLOWS(4),
+	[__NR_listxattr] = PATH(ALWAYS),
+	[__NR_llistxattr] = PATH(NEVER),
+	[__NR_lstat] = PATH(NEVER),
+	[__NR_name_to_handle_at] = AT_FOLLOWS(4),
+	[__NR_newfstatat] = AT_FLAGS(3),
+	[__NR_open] = PATH(ALWAYS),
+	[__NR_openat] = AT(ALWAYS),
+	[__NR_openat2] = AT(ALWAYS),
+	/* What these read is not the link that is asked for, but where it leads. */
+	[__NR_readlink] = PATH(ALWAYS),
+	[__NR_readlinkat] = AT(ALWAYS),
+	[__NR_removexattr] = PATH(ALWAYS),
+	[__NR_setxattr] = PATH(ALWAYS),
+	[__NR_stat] = PATH(ALWAYS),
+	[__NR_statfs] = PATH(ALWAYS),
+	[__NR_statx] = AT_FLAGS(2),
+	[__NR_truncate] = PATH(ALWAYS),
+	[__NR_utime] = PATH(ALWAYS),
+	[__NR_utimensat] = AT_FLAGS(3),
+	[__NR_utimes] = PATH(ALWAYS),
+};
+
+bool files_takes_path(uint32_t number)
+{
+	return number < sizeof(path_calls) / sizeof(*path_calls) && path_calls[number].follow;
+}
+
+static bool follows(const struct path_call *how, const struct syscall *call)
+{
+	switch (how->follow) {
+	case UNLESS_FLAG:
+		return !(call->args[how->flags] & how->flag);
+	case IF_FLAG:
+		return call->args[how->flags] & how->flag;
+	default:
+		return how->follow == ALWAYS;
+	}
 }
 
 int64_t sys_path(struct thread *thread, struct syscall *call)
 {
-	return pass_path(thread, call, AT_FDCWD, 0);
-}
+	const struct path_call *how = &path_calls[(uint32_t)call->number];
+	int64_t dirfd = how->folder == NO_FOLDER ? AT_FDCWD : (int)call->args[how->folder];
+	char path[PATH_MAX + 16];
 
-/* The link itself is as the kernel has it. */
-static bool follows(const struct syscall *call)
-{
-	uint64_t flags = call->number == __NR_newfstatat ? call->args[3]
-			 : call->number == __NR_statx	 ? call->args[2]
-							 : 0;
-
-	return !(flags & AT_SYMLINK_NOFOLLOW);
-}
-
-int64_t sys_path_at(struct thread *thread, struct syscall *call)
-{
-	if (descriptors_have(call->args[0]))
-		return -EBADF;
-	if (!follows(call))
+	if (copy_string_in(path, call->args[how->path], PATH_MAX) < 3)
 		return syscall_pass(thread, call);
-	return pass_path(thread, call, (int)call->args[0], 1);
+	if (files_hidden(dirfd, path))
+		return -ENOENT;
+	if (follows(how, call) && files_program_link(dirfd, path))
+		call->args[how->path] = (uint64_t)path;
+	return syscall_pass(thread, call);
 }

@@ -11,22 +11,24 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/files.h"
+#include "runtime/linux/listing.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
 
-/* What getdents64(2) writes; only short names matter here. */
+/*
+ * What getdents(2) and getdents64(2) write: the name begins at once, or behind a byte for the type
+ * of the file. Only short names matter here.
+ */
 struct entry {
 	uint64_t inode;
 	int64_t offset;
 	uint16_t length;
-	uint8_t type;
-	char name[13];
+	char rest[14];
 };
 
-/* Whether the folder lists descriptors of a process of this run, or of a thread. */
-static bool lists_descriptors(uint64_t fd)
+bool listing_of_descriptors(uint64_t fd)
 {
 	struct statfs fs;
 	char link[32], path[64];
@@ -47,27 +49,32 @@ static bool lists_descriptors(uint64_t fd)
 	return files_lead_to_runtime(-1, path);
 }
 
-static bool number(const char *name, uint64_t *value)
+bool listing_number(const char *name, uint64_t *value)
 {
+	const char *digits = name;
+
 	*value = 0;
 	for (; *name >= '0' && *name <= '9'; name++)
 		*value = *value * 10 + (uint64_t)(*name - '0');
-	return !*name;
+	return !*name && name > digits;
 }
 
-/* Takes the entries of ours out of @size bytes at @start, and returns how many are left. */
-static int64_t hide(uint64_t start, int64_t size)
+/*
+ * Takes the entries of ours out of @size bytes at @start, and returns how many are left. Names
+ * begin at rest + @name.
+ */
+static int64_t hide(uint64_t start, int64_t size, unsigned int name)
 {
 	uint64_t at = start, end = start + (uint64_t)size, value;
 	struct entry entry;
 
-	while (at + offsetof(struct entry, name) < end) {
+	while (at + offsetof(struct entry, rest) + name < end) {
 		size_t known = end - at < sizeof(entry) ? end - at : sizeof(entry);
 
 		if (copy_in(&entry, at, known) || !entry.length || entry.length > end - at)
 			break;
-		entry.name[sizeof(entry.name) - 1] = '\0';
-		if (!number(entry.name, &value) || !descriptors_have(value)) {
+		entry.rest[sizeof(entry.rest) - 1] = '\0';
+		if (!listing_number(entry.rest + name, &value) || !descriptors_have(value)) {
 			at += entry.length;
 			continue;
 		}
@@ -78,15 +85,16 @@ static int64_t hide(uint64_t start, int64_t size)
 	return (int64_t)(end - start);
 }
 
-int64_t sys_getdents64(struct thread *thread, struct syscall *call)
+int64_t sys_getdents(struct thread *thread, struct syscall *call)
 {
+	unsigned int name = (uint32_t)call->number == __NR_getdents64;
 	int64_t result, left;
 
 	/* Nothing left of a buffer is not yet the end of the folder. */
 	do {
 		result = left = syscall_pass(thread, call);
-		if (result > 0 && lists_descriptors(call->args[0]))
-			left = hide(call->args[1], result);
+		if (result > 0 && listing_of_descriptors(call->args[0]))
+			left = hide(call->args[1], result, name);
 	} while (result > 0 && !left);
 	return left;
 }

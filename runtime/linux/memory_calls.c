@@ -251,5 +251,5 @@ int64_t sys_shmdt(struct thread *thread, struct syscall *call)
 int64_t sys_read(struct thread *thread, struct syscall *call)
 {
 	memory_unwatch(call->args[1], call->args[2]);
-	return sys_descriptor(thread, call);
+	return syscall_pass(thread, call);
 }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "runtime/linux/descriptors.h"
+#include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/threads.h"
@@ -35,49 +37,16 @@ static syscall_handler *const handlers[] = {
 	[__NR_recvfrom] = sys_read,
 	[__NR_shmdt] = sys_shmdt,
 
-	/* descriptors that the runtime keeps to itself */
-	[__NR_close] = sys_descriptor,
+	/* descriptors that the runtime keeps to itself: by number, and in memory */
 	[__NR_close_range] = sys_close_range,
-	[__NR_dup] = sys_descriptor,
-	[__NR_dup2] = sys_dup2,
-	[__NR_dup3] = sys_dup2,
-	[__NR_fadvise64] = sys_descriptor,
-	[__NR_fallocate] = sys_descriptor,
-	[__NR_fchdir] = sys_descriptor,
-	[__NR_fchmod] = sys_descriptor,
-	[__NR_fchown] = sys_descriptor,
-	[__NR_fcntl] = sys_descriptor,
-	[__NR_fdatasync] = sys_descriptor,
-	[__NR_flock] = sys_descriptor,
-	[__NR_fstat] = sys_descriptor,
-	[__NR_fstatfs] = sys_descriptor,
-	[__NR_fsync] = sys_descriptor,
-	[__NR_ftruncate] = sys_descriptor,
-	[__NR_getdents64] = sys_getdents64,
-	[__NR_ioctl] = sys_descriptor,
-	[__NR_lseek] = sys_descriptor,
-	[__NR_preadv] = sys_descriptor,
-	[__NR_preadv2] = sys_descriptor,
-	[__NR_pwrite64] = sys_descriptor,
-	[__NR_pwritev] = sys_descriptor,
-	[__NR_pwritev2] = sys_descriptor,
-	[__NR_readv] = sys_descriptor,
-	[__NR_syncfs] = sys_descriptor,
-	[__NR_write] = sys_descriptor,
-	[__NR_writev] = sys_descriptor,
-
-	/* paths that lead to the program's own file */
-	[__NR_access] = sys_path,
-	[__NR_faccessat] = sys_path_at,
-	[__NR_faccessat2] = sys_path_at,
-	[__NR_newfstatat] = sys_path_at,
-	[__NR_open] = sys_path,
-	[__NR_openat] = sys_path_at,
-	[__NR_openat2] = sys_path_at,
-	[__NR_readlink] = sys_path,
-	[__NR_readlinkat] = sys_path_at,
-	[__NR_stat] = sys_path,
-	[__NR_statx] = sys_path_at,
+	[__NR_getdents] = sys_getdents,
+	[__NR_getdents64] = sys_getdents,
+	[__NR_poll] = sys_poll,
+	[__NR_ppoll] = sys_poll,
+	[__NR_pselect6] = sys_select,
+	[__NR_select] = sys_select,
+	[__NR_sendmmsg] = sys_sendmmsg,
+	[__NR_sendmsg] = sys_sendmsg,
 
 	/* another program */
 	[__NR_execve] = sys_execve,
@@ -88,8 +57,6 @@ static syscall_handler *const handlers[] = {
 	/* signals */
 	[__NR_epoll_pwait] = sys_epoll_pwait,
 	[__NR_epoll_pwait2] = sys_epoll_pwait,
-	[__NR_ppoll] = sys_ppoll,
-	[__NR_pselect6] = sys_pselect6,
 	[__NR_rt_sigaction] = sys_rt_sigaction,
 	[__NR_rt_sigpending] = sys_rt_sigpending,
 	[__NR_rt_sigprocmask] = sys_rt_sigprocmask,
@@ -153,12 +120,15 @@ void linux_syscall(struct thread *thread)
 		.args = {regs->gpr[REG_RDI], regs->gpr[REG_RSI], regs->gpr[REG_RDX],
 			 regs->gpr[REG_R10], regs->gpr[REG_R8], regs->gpr[REG_R9]},
 	};
+	uint32_t number = (uint32_t)call.number; /* more bits the kernel does not look at */
 	syscall_handler *handler = NULL;
 	int64_t result;
 
-	/* The kernel looks at 32 bits. */
-	if ((uint32_t)call.number < sizeof(handlers) / sizeof(*handlers))
-		handler = handlers[(uint32_t)call.number];
+	descriptors_hide(&call);
+	if (number < sizeof(handlers) / sizeof(*handlers))
+		handler = handlers[number];
+	if (!handler && files_takes_path(number))
+		handler = sys_path;
 	result = handler ? handler(thread, &call) : syscall_pass(thread, &call);
 	if (result == SYSCALL_REGISTERS_SET)
 		return;

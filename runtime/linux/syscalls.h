@@ -63,17 +63,20 @@ void linux_syscall(struct thread *thread);
 
 /* Handlers, by the file that has them; the table is in syscalls.c. */
 
-/* descriptors.c: the first is for all calls whose first argument is a descriptor */
-syscall_handler sys_descriptor, sys_close_range, sys_dup2;
+/* descriptors.c */
+syscall_handler sys_close_range;
 
-/* listing.c */
-syscall_handler sys_getdents64;
+/* descriptor_lists.c: also ppoll and pselect6 */
+syscall_handler sys_poll, sys_select, sys_sendmsg, sys_sendmmsg;
+
+/* listing.c: also getdents64 */
+syscall_handler sys_getdents;
 
 /* exec.c */
 syscall_handler sys_execve, sys_execveat;
 
-/* files.c: the path is the first argument, or the second, behind a directory */
-syscall_handler sys_path, sys_path_at;
+/* files.c: for all calls that files_takes_path() */
+syscall_handler sys_path;
 
 /* memory_calls.c */
 syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys_shmdt, sys_read;
