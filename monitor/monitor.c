@@ -16,6 +16,7 @@
 
 #include "abi/arena.h"
 #include "abi/handover.h"
+#include "monitor/limits.h"
 
 extern char **environ;
 
@@ -126,6 +127,7 @@ static pid_t start(struct child *child)
 	if (!pid) {
 		sigaction(SIGCHLD, &child->ended, NULL);
 		sigprocmask(SIG_SETMASK, &child->mask, NULL);
+		monitor_raise_limits();
 		execve(child->runtime, child->argv, child->envp);
 		child->error = errno;
 		_exit(127);

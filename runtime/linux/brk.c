@@ -3,9 +3,9 @@
 
 #include <asm/mman.h>
 #include <linux/mman.h>
-#include <linux/resource.h>
 #include <stdbool.h>
 
+#include "runtime/linux/limits.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/lock.h"
@@ -33,17 +33,6 @@ void brk_unlock(void)
 	lock_give(&lock);
 }
 
-static bool within_limit(uint64_t wanted)
-{
-	struct {
-		uint64_t now, max;
-	} limit;
-
-	if (sys(__NR_prlimit64, 0, RLIMIT_DATA, 0, &limit))
-		return true;
-	return wanted - start <= limit.now;
-}
-
 static bool grow(uint64_t from, uint64_t to)
 {
 	int64_t result = sys(__NR_mmap, from, to - from, PROT_READ | PROT_WRITE,
@@ -61,7 +50,7 @@ static void set(uint64_t wanted)
 {
 	uint64_t old_page = PAGE_UP(end), page = PAGE_UP(wanted);
 
-	if (wanted < start || !within_limit(wanted))
+	if (wanted < start || wanted - start > limits_data())
 		return;
 	if (page > old_page && !grow(old_page, page))
 		return;

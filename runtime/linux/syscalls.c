@@ -37,6 +37,11 @@ static syscall_handler *const handlers[] = {
 	[__NR_recvfrom] = sys_read,
 	[__NR_shmdt] = sys_shmdt,
 
+	/* limits that count what is the runtime's */
+	[__NR_getrlimit] = sys_limit,
+	[__NR_prlimit64] = sys_limit,
+	[__NR_setrlimit] = sys_limit,
+
 	/* descriptors that the runtime keeps to itself: by number, and in memory */
 	[__NR_close_range] = sys_close_range,
 	[__NR_getdents] = sys_getdents,

@@ -81,6 +81,9 @@ syscall_handler sys_path;
 /* memory_calls.c */
 syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys_shmdt, sys_read;
 
+/* limits.c: getrlimit, setrlimit, prlimit */
+syscall_handler sys_limit;
+
 /* brk.c */
 syscall_handler sys_brk;
 
