@@ -187,6 +187,8 @@ static enum next step(struct builder *b)
 {
 	emit_miss_in_reach(b);
 	mark_pc(b, b->pc, 0);
+	if (b->insns)
+		b->insns[b->nr_insns] = (struct position){b->pc, offset_here(b)};
 	b->nr_insns++;
 	b->source_end = b->pc + b->insn.length;
 	if (__builtin_expect(insn_uses_gs(&b->insn), 0)) {
@@ -338,11 +340,61 @@ static void keep_source(const struct builder *b)
 	b->cache->nr_sources += sizeof(n) + n;
 }
 
+static bool is_entry(const struct builder *b, uint64_t pc)
+{
+	const struct fragment *f = b->fragment;
+
+	for (uint32_t id = f->entries; id < f->entries + f->nr_entries; id++)
+		if (b->cache->lookup.entries[id].pc == pc)
+			return true;
+	return false;
+}
+
+/* The offset of the fragment's instruction at @pc, or 0. Its addresses only ever rise. */
+static uint32_t position_of(const struct builder *b, uint64_t pc)
+{
+	unsigned int low = 0, high = b->nr_insns;
+
+	while (low < high) {
+		const unsigned int middle = (low + high) / 2;
+
+		if (b->insns[middle].pc < pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < b->nr_insns && b->insns[low].pc == pc ? b->insns[low].offset : 0;
+}
+
+/*
+ * Where the fragment's own branches lead within it, to the heads of loops and to where paths come
+ * together again, is no second fragment of the same code but an entry.
+ */
+static void add_targets(struct builder *b)
+{
+	const struct fragment *f = b->fragment;
+
+	for (unsigned int i = 0; i < f->nr_exits; i++) {
+		const struct exit *exit = &b->cache->exits[f->exits + i];
+		uint32_t offset;
+
+		if (exit->kind != EXIT_LINK || exit->target < f->pc ||
+		    exit->target >= b->source_end || is_entry(b, exit->target) ||
+		    cache_find(b->cache, exit->target))
+			continue;
+		offset = position_of(b, exit->target);
+		if (offset)
+			add_entry(b, exit->target, offset);
+	}
+}
+
 static void end(struct builder *b)
 {
 	struct fragment *f = b->fragment;
 
 	emit_out_of_line(b);
+	if (b->insns)
+		add_targets(b);
 	f->nr_insns = b->nr_insns;
 	f->end = offset_here(b);
 	keep_source(b);
@@ -375,6 +427,7 @@ static void add_arrival(struct cache *cache, uint32_t id, enum arrival arrival)
 uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct build_fault *fault)
 {
 	static const uint8_t flags[] = {0, FRAGMENT_LANDING, FRAGMENT_PAD};
+	struct position insns[MAX_INSNS];
 	uint32_t id = cache_find(cache, pc);
 	struct builder b = {.cache = cache};
 	struct entry *entry;
@@ -395,6 +448,8 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 			emit_check(&b);
 		else
 			next = STOP;
+	} else if (!cache_instruments(cache)) {
+		b.insns = insns;
 	}
 	while (next == GO_ON)
 		next = build_next(&b, fault);

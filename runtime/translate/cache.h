@@ -116,6 +116,12 @@ struct cache {
 /* The entry with code for @pc, or 0. Needs no lock. */
 uint32_t cache_find(const struct cache *cache, uint64_t pc);
 
+/* Whether its code does more than the program's: then it is entered only where the emitter knew. */
+static inline bool cache_instruments(const struct cache *cache)
+{
+	return cache->does.counted | cache->does.checked | cache->does.extras;
+}
+
 /* Room for one more fragment with all that may belong to it; false: the cache has to be flushed. */
 bool cache_room(const struct cache *cache);
 

@@ -51,6 +51,11 @@ struct thunk {
 
 #define THUNK_INDIRECT 1 /* for a target in thread->target; no call has this one */
 
+struct position {
+	uint64_t pc;
+	uint32_t offset;
+};
+
 struct builder {
 	struct cache *cache;
 	uint8_t *at;	/* where the next byte goes */
@@ -66,6 +71,9 @@ struct builder {
 	unsigned int nr_insns;
 	unsigned int limit; /* as many at most */
 	uint32_t pad;	    /* where the last pad begins */
+
+	/* Where its instructions are, of a fragment that may be entered at any of them, or NULL. */
+	struct position *insns;
 
 	/* Of calls: what is to come at the end, and pads without a way to a miss. */
 	struct thunk thunks[16];
