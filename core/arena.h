@@ -6,6 +6,7 @@
 #ifndef CORE_ARENA_H
 #define CORE_ARENA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "abi/arena.h"
@@ -24,6 +25,7 @@ struct core_tree {
 	uint32_t made;	 /* slots of the array that were ever used */
 	uint32_t spare;	 /* the first of those that are free again: core_event.next */
 	uint32_t live;	 /* the first of the tasks that live: core_task.next_live */
+	bool crowded;	 /* some group of some task waits for counters */
 	uint64_t last_id;
 };
 

@@ -117,7 +117,8 @@ int core_modify(uint32_t event, const struct perf_event_attr *attr);
 int core_prctl(struct core_task *task, bool enable);
 
 /* What read(2) gives: returns the bytes, -ENOSPC when @size is too small, 0 for a pinned event in
- * error. */
+ * error. @to: aligned to words; CORE_READ_MAX bytes are enough for everything. */
+#define CORE_READ_MAX (16UL << 10)
 int64_t core_read(uint32_t event, void *to, size_t size);
 
 /* rdpmc in the caller's code, ecx = @index as the mmap page gives it less 1; false: #GP. */
@@ -132,7 +133,8 @@ short core_poll(uint32_t event);
 /*
  * A thread begins: @task is zeroed but for comm, and inherits. @parent: of whoever made it; NULL
  * for the first. @flags: those of clone(2). Called by the parent, before the child runs, which
- * nobody can name yet. core_task_begun() is the child's, which knows pid, tid and ppid by now: FORK.
+ * nobody can name yet. core_task_begun() is the child's, which knows pid, tid and ppid by now:
+ * FORK.
  */
 void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags);
 void core_task_begun(struct core_task *task);

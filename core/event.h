@@ -68,7 +68,8 @@ struct core_event {
 	uint32_t next;	  /* of the task's events */
 	uint32_t next_created;
 	uint32_t leader, next_member, members; /* members: without the leader; in leaders only */
-	uint32_t parent, children, next_child; /* of opened events: copies, however far down */
+	uint32_t parent, children; /* copies, however far down, are those of what was opened */
+	uint32_t next_child, previous_child;
 
 	/* what */
 	struct core_count count; /* while it counts, as of `start` and `stamp` */

@@ -46,6 +46,7 @@ struct core_task {
 	uint64_t sampled; /* kinds of which somebody wants overflows: a subset of wanted */
 	uint64_t extras;  /* enum core_extra */
 	uint32_t changed;
+	bool kick;		/* the thread has to be told, once the lock is given back */
 	uint64_t counting_down; /* kinds whose counters reach 0 at the next overflow */
 
 	/* who */

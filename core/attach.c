@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+#include "core/attach.h"
+
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/core.h"
+#include "core/count.h"
+#include "core/output.h"
+#include "core/schedule.h"
+
+/* ---- lists by index ---- */
+
+/*
+ * The word that leads to @index in a list that begins with @word, of events that go on at a member.
+ */
+#define find_link(word, index, member)                                                             \
+	({                                                                                         \
+		uint32_t *link = (word);                                                           \
+		while (*link && *link != (index))                                                  \
+			link = &core_event(*link)->member;                                         \
+		link;                                                                              \
+	})
+
+static void unlink_from(uint32_t *link, uint32_t next)
+{
+	if (*link)
+		*link = next;
+}
+
+/* What can be concluded from the events of the list; while some are left it may be too much. */
+static void note(struct core_task *task, const struct core_event *event)
+{
+	task->software |= CORE_KIND_BIT(event->kind) & CORE_KINDS_SOFTWARE;
+	task->bound |= event->cpu >= 0 || event->cgroup;
+}
+
+void core_attach_event(struct core_task *task, struct core_event *event, struct core_event *leader)
+{
+	uint32_t index = core_index(event);
+
+	event->task = core_page(task);
+	event->leader = leader ? core_index(leader) : index;
+	event->next = 0;
+	*find_link(&task->events, 0, next) = index;
+	if (leader) {
+		*find_link(&leader->next_member, 0, next_member) = index;
+		leader->members++;
+	}
+	note(task, event);
+	core_look(task); /* perhaps at kinds that nobody had asked for before */
+	event->stamp = task->now;
+}
+
+void core_detach_event(struct core_task *task, struct core_event *event)
+{
+	uint32_t index = core_index(event);
+
+	if (task->turn == index)
+		task->turn = event->next;
+	unlink_from(find_link(&task->events, index, next), event->next);
+	if (!task->events) {
+		task->software = 0;
+		task->bound = false;
+	}
+}
+
+static void disband(const struct core_task *task, struct core_event *leader)
+{
+	uint32_t next = leader->next_member;
+
+	leader->next_member = 0;
+	leader->members = 0;
+	while (next) {
+		struct core_event *member = core_event(next);
+
+		/* Its times went with the leader's until now. */
+		if (task)
+			core_count_times(task, member);
+		next = member->next_member;
+		member->next_member = 0;
+		member->leader = core_index(member);
+	}
+}
+
+void core_leave_group(const struct core_task *task, struct core_event *event)
+{
+	uint32_t index = core_index(event);
+	struct core_event *leader = core_leader(event);
+
+	if (leader == event) {
+		disband(task, event);
+		return;
+	}
+	unlink_from(find_link(&leader->next_member, index, next_member), event->next_member);
+	leader->members--;
+	event->next_member = 0;
+	event->leader = index;
+}
+
+/* ---- copies ---- */
+
+static void add_child(struct core_event *event, struct core_event *copy)
+{
+	copy->previous_child = 0;
+	copy->next_child = event->children;
+	if (event->children)
+		core_event(event->children)->previous_child = core_index(copy);
+	event->children = core_index(copy);
+}
+
+static void remove_child(struct core_event *event, struct core_event *copy)
+{
+	if (copy->next_child)
+		core_event(copy->next_child)->previous_child = copy->previous_child;
+	if (copy->previous_child)
+		core_event(copy->previous_child)->next_child = copy->next_child;
+	else
+		event->children = copy->next_child;
+}
+
+struct core_event *core_copy_event(struct core_task *task, struct core_event *event,
+				   const struct core_event *like, struct core_event *leader)
+{
+	struct core_event *copy;
+
+	event = core_opened(event);
+	copy = core_event_make();
+	if (!copy)
+		return NULL;
+
+	memcpy(copy->attr_bytes, event->attr_bytes, sizeof(copy->attr_bytes));
+	copy->kind = event->kind;
+	copy->hardware = event->hardware;
+	copy->everybody = event->everybody;
+	copy->cpu = event->cpu;
+	copy->cgroup = event->cgroup;
+	copy->state = core_enabled(like) ? CORE_INACTIVE : CORE_OFF;
+	copy->parent = core_index(event);
+	core_sampling_init(copy);
+	add_child(event, copy);
+	core_attach_event(task, copy, leader);
+	return copy;
+}
+
+void core_fold_copy(struct core_event *copy)
+{
+	struct core_event *event = core_opened(copy);
+	struct core_count count = core_count_of_copy(copy);
+
+	remove_child(event, copy);
+	core_count_add(&event->ended, &count);
+}
+
+struct core_event *core_find_copy(const struct core_task *task, const struct core_event *event)
+{
+	core_for_each_event (copy, task)
+		if (copy->parent == core_index(event))
+			return copy;
+	return NULL;
+}
+
+/* ---- who opened it ---- */
+
+void core_own_event(struct core_task *creator, struct core_event *event)
+{
+	event->creator = core_page(creator);
+	event->next_created = 0;
+	*find_link(&creator->created, 0, next_created) = core_index(event);
+}
+
+void core_disown_events(struct core_task *creator)
+{
+	while (creator->created) {
+		struct core_event *event = core_event(creator->created);
+
+		creator->created = event->next_created;
+		event->next_created = 0;
+		event->creator = 0;
+	}
+}
+
+static void disown(struct core_event *event)
+{
+	struct core_task *creator = core_task(event->creator);
+
+	if (!event->creator)
+		return;
+	unlink_from(find_link(&creator->created, core_index(event), next_created),
+		    event->next_created);
+	event->creator = 0;
+}
+
+/* ---- the end ---- */
+
+/* Off its task and out of its group. */
+static void leave(struct core_event *event)
+{
+	struct core_task *task = core_event_lock(event);
+
+	if (task) {
+		if (event->state == CORE_ACTIVE)
+			core_count_out(task, event);
+		core_detach_event(task, event);
+	}
+	core_leave_group(task, event);
+	event->state = CORE_EXITED;
+	if (task) {
+		core_schedule(task);
+		core_task_unlock(task);
+	}
+}
+
+void core_release_event(struct core_event *event)
+{
+	while (event->children) {
+		struct core_event *copy = core_event(event->children);
+
+		leave(copy);
+		remove_child(event, copy);
+		core_event_free(copy);
+	}
+	leave(event);
+	disown(event);
+	if (event->everybody)
+		core_schedule_all();
+	core_ring_leave(event);
+	core_event_free(event);
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+/* ioctl(2) and prctl(2): what is done to one event, to its group, and to the copies of each. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/core.h"
+#include "core/count.h"
+#include "core/encoding.h"
+#include "core/lock.h"
+#include "core/output.h"
+#include "core/schedule.h"
+
+/* ---- what is done, with the lock of the event's task ---- */
+
+typedef void action(const struct core_task *task, struct core_event *event);
+
+static void enable(const struct core_task *task, struct core_event *event)
+{
+	if (event->state == CORE_OFF || event->state == CORE_ERROR)
+		core_count_state(task, event, CORE_INACTIVE);
+}
+
+void core_switch_off(const struct core_task *task, struct core_event *event)
+{
+	if (!core_enabled(event) && event->state != CORE_ERROR)
+		return;
+	core_schedule_off(task, event);
+	core_count_state(task, event, CORE_OFF);
+}
+
+/* ---- to whom ---- */
+
+static void act_here(struct core_event *event, bool group, action *act)
+{
+	struct core_task *task = core_event_lock(event);
+
+	if (!task)
+		return;
+	if (group) {
+		core_for_each_in_group (member, core_leader(event))
+			act(task, member);
+	} else {
+		act(task, event);
+	}
+	core_schedule(task);
+	core_task_unlock(task);
+}
+
+static void act_on_copies(struct core_event *event, action *act)
+{
+	core_for_each_copy (copy, event)
+		act_here(copy, false, act);
+}
+
+/* With the tree's lock if there may be copies: it keeps lists of copies and groups as they are. */
+static void act_everywhere(struct core_event *event, bool group, action *act)
+{
+	act_here(event, group, act);
+	if (!core_may_have_copies(event))
+		return;
+	if (group) {
+		core_for_each_in_group (member, core_leader(event))
+			act_on_copies(member, act);
+	} else {
+		act_on_copies(event, act);
+	}
+	if (event->everybody)
+		core_schedule_all();
+}
+
+static int act(uint32_t index, bool group, action *what)
+{
+	struct core_event *event = core_event(index);
+	bool copies = core_may_have_copies(event);
+
+	if (copies)
+		core_lock(&core_tree()->lock);
+	act_everywhere(event, group, what);
+	if (copies)
+		core_unlock(&core_tree()->lock);
+	return 0;
+}
+
+int core_enable(uint32_t event, bool group)
+{
+	return act(event, group, enable);
+}
+
+int core_disable(uint32_t event, bool group)
+{
+	return act(event, group, core_switch_off);
+}
+
+int core_reset(uint32_t event, bool group)
+{
+	return act(event, group, core_count_reset);
+}
+
+int core_prctl(struct core_task *task, bool on)
+{
+	core_lock(&core_tree()->lock);
+	for (uint32_t index = task->created; index; index = core_event(index)->next_created)
+		act_everywhere(core_event(index), false, on ? enable : core_switch_off);
+	core_unlock(&core_tree()->lock);
+	return 0;
+}
+
+/* ---- sampling ---- */
+
+int core_refresh(uint32_t index, int overflows)
+{
+	struct core_event *event = core_event(index);
+	struct core_task *task;
+
+	if (event->attr.inherit || !event->attr.sample_period)
+		return -EINVAL;
+	task = core_event_lock(event);
+	if (!task)
+		return 0;
+	event->limit += overflows;
+	enable(task, event);
+	core_schedule(task);
+	core_task_unlock(task);
+	return 0;
+}
+
+/* What has been counted towards the next sample is forgotten. */
+static void restart_period(const struct core_task *task, struct core_event *event)
+{
+	event->left = (int64_t)event->period;
+	if (event->state == CORE_ACTIVE)
+		core_sampling_in(event, core_count_counter(task, event));
+}
+
+int core_set_period(uint32_t index, uint64_t period)
+{
+	struct core_event *event = core_event(index);
+	struct core_task *task;
+
+	if (!event->attr.sample_period || !period)
+		return -EINVAL;
+	if (event->attr.freq ? period > core_settings()->max_sample_rate : period >> 63)
+		return -EINVAL;
+	task = core_event_lock(event);
+	event->attr.sample_period = period; /* or frequency: one word */
+	if (!event->attr.freq)
+		event->period = period;
+	if (!task)
+		return 0;
+	restart_period(task, event);
+	core_schedule(task);
+	core_task_unlock(task);
+	return 0;
+}
+
+/* ---- breakpoints ---- */
+
+/* Only where it is, and whether it is on, may change. */
+static bool is_another_place(const struct core_event *event, const struct perf_event_attr *attr)
+{
+	struct core_event moved = {0};
+
+	memcpy(moved.attr_bytes, event->attr_bytes, CORE_ATTR_SIZE);
+	moved.attr.bp_addr = attr->bp_addr;
+	moved.attr.bp_type = attr->bp_type;
+	moved.attr.bp_len = attr->bp_len;
+	moved.attr.disabled = attr->disabled;
+	return !memcmp(moved.attr_bytes, attr, CORE_ATTR_SIZE);
+}
+
+static void move(struct core_event *event, const struct perf_event_attr *attr, int kind)
+{
+	struct core_task *task = core_event_lock(event);
+
+	if (task)
+		core_switch_off(task, event);
+	memcpy(event->attr_bytes, attr, CORE_ATTR_SIZE);
+	event->kind = (uint8_t)kind;
+	if (!task)
+		return;
+	if (!attr->disabled)
+		enable(task, event);
+	core_schedule(task);
+	core_task_unlock(task);
+}
+
+int core_modify(uint32_t index, const struct perf_event_attr *attr)
+{
+	struct core_event *event = core_event(index);
+	int kind;
+
+	if (attr->type != event->attr.type)
+		return -EINVAL;
+	if (attr->type != PERF_TYPE_BREAKPOINT)
+		return -EOPNOTSUPP;
+	kind = core_encoding(attr);
+	if (kind < 0 || !is_another_place(event, attr)) {
+		core_disable(index, false);
+		if (!event->attr.disabled)
+			core_enable(index, false);
+		return kind < 0 ? kind : -EINVAL;
+	}
+	core_lock(&core_tree()->lock);
+	move(event, attr, kind);
+	core_for_each_copy (copy, event)
+		move(copy, attr, kind);
+	core_unlock(&core_tree()->lock);
+	return 0;
+}

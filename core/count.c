@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "core/count.h"
+
+#include "core/arena.h"
+#include "core/host.h"
+#include "core/output.h"
+#include "core/time.h"
+
+void core_look(struct core_task *task)
+{
+	task->now = core_clock(task);
+	if (task->software)
+		core_host_software(task, task->software);
+}
+
+/* The task whose lock is held for @event: NULL when it has ended. */
+static const struct core_task *task_of(const struct core_event *event)
+{
+	return event->state == CORE_EXITED ? NULL : core_task(event->task);
+}
+
+uint64_t core_count_counter(const struct core_task *task, const struct core_event *event)
+{
+	return event->kind < CORE_COUNTED_KINDS ? core_counter_read(task, event->kind) : 0;
+}
+
+/*
+ * A group goes with its leader: while that is disabled, or in error, no time passes for its members
+ * either.
+ */
+static bool time_passes(const struct core_event *event)
+{
+	return core_enabled(event) && core_enabled(core_leader(event));
+}
+
+/* What has passed since the stamp, added to @count. */
+static void add_times(struct core_count *count, const struct core_task *task,
+		      const struct core_event *event)
+{
+	/* The clock as seen from elsewhere may lag behind. */
+	uint64_t passed = task->now > event->stamp ? task->now - event->stamp : 0;
+
+	if (!time_passes(event))
+		return;
+	count->enabled += passed;
+	if (event->state == CORE_ACTIVE)
+		count->running += passed;
+}
+
+void core_count_times(const struct core_task *task, struct core_event *event)
+{
+	add_times(&event->count, task, event);
+	event->stamp = task->now;
+}
+
+void core_count_in(const struct core_task *task, struct core_event *event)
+{
+	core_count_times(task, event);
+	event->start = core_count_counter(task, event);
+	event->state = CORE_ACTIVE;
+	if (event->period)
+		core_sampling_in(event, event->start);
+	if (event->maps)
+		core_page_update(event);
+}
+
+void core_count_out(const struct core_task *task, struct core_event *event)
+{
+	uint64_t counter = core_count_counter(task, event);
+
+	core_count_times(task, event);
+	event->count.value += counter - event->start;
+	event->state = CORE_INACTIVE;
+	if (event->period)
+		core_sampling_out(event, counter);
+	if (event->maps)
+		core_page_update(event);
+}
+
+void core_count_state(const struct core_task *task, struct core_event *event, enum core_state state)
+{
+	if (event->leader == core_index(event)) {
+		core_for_each_in_group (member, event)
+			core_count_times(task, member);
+	} else {
+		core_count_times(task, event);
+	}
+	event->state = (uint8_t)state;
+}
+
+/* Of a processor the clocks count the time that passes there, whoever runs. */
+static bool counts_time_itself(const struct core_event *event)
+{
+	return event->everybody && !event->parent && !event->cgroup &&
+	       (event->kind == CORE_CPU_CLOCK || event->kind == CORE_TASK_CLOCK);
+}
+
+void core_count_reset(const struct core_task *task, struct core_event *event)
+{
+	event->count.value = 0;
+	if (event->state == CORE_ACTIVE)
+		event->start = core_count_counter(task, event);
+	if (counts_time_itself(event)) {
+		core_count_times(task, event);
+		event->count.value = -event->count.running;
+	}
+	if (event->maps)
+		core_page_update(event);
+}
+
+struct core_count core_count_own(const struct core_event *event)
+{
+	const struct core_task *task = task_of(event);
+	struct core_count count = event->count;
+
+	if (!task)
+		return count;
+	add_times(&count, task, event);
+	if (counts_time_itself(event))
+		count.value += count.running;
+	else if (event->state == CORE_ACTIVE)
+		count.value += core_count_counter(task, event) - event->start;
+	return count;
+}
+
+struct core_count core_count_of_copy(const struct core_event *copy)
+{
+	struct core_count count = core_count_own(copy);
+
+	/* The times of a processor are its own, those of a cgroup the times of its tasks. */
+	if (copy->everybody && !copy->cgroup)
+		count.enabled = count.running = 0;
+	if (counts_time_itself(core_opened_const(copy)))
+		count.value = 0;
+	return count;
+}
+
+struct core_count core_count_with_ended(const struct core_event *event)
+{
+	struct core_count count = core_count_own(event);
+
+	core_count_add(&count, &event->ended);
+	return count;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an event has counted: its value and its times.
+ *
+ *	value	= count.value + the task's counter - start	while it is active
+ *	enabled = count.enabled + the task's clock - stamp	while it and its leader are enabled
+ *	running = count.running + the task's clock - stamp	while it is active
+ *
+ * All wants the lock of the event's task, and core_look() since it was taken: what begins and ends
+ * together does so at one time.
+ */
+#ifndef CORE_COUNT_H
+#define CORE_COUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/event.h"
+#include "core/task.h"
+
+/* Brings task->now and the counters of software events up to date. */
+void core_look(struct core_task *task);
+
+static inline bool core_enabled(const struct core_event *event)
+{
+	return event->state == CORE_INACTIVE || event->state == CORE_ACTIVE;
+}
+
+/* Whether there are, or may be, copies to be thought of: then the tree's lock is needed. */
+static inline bool core_may_have_copies(const struct core_event *event)
+{
+	return event->attr.inherit || event->everybody;
+}
+
+/* Where @event's counter stands. */
+uint64_t core_count_counter(const struct core_task *task, const struct core_event *event);
+
+/* Begins to count, and stops to. */
+void core_count_in(const struct core_task *task, struct core_event *event);
+void core_count_out(const struct core_task *task, struct core_event *event);
+
+/* From one state that does not count to another. */
+void core_count_state(const struct core_task *task, struct core_event *event,
+		      enum core_state state);
+
+/* Times of @event alone; before something changes by which they go. */
+void core_count_times(const struct core_task *task, struct core_event *event);
+
+/* Back to 0. The times go on, and so does what has been counted towards the next sample. */
+void core_count_reset(const struct core_task *task, struct core_event *event);
+
+/* What @event has counted by itself, as of the last look. */
+struct core_count core_count_own(const struct core_event *event);
+
+/* What of that counts for the event that @copy is a copy of. */
+struct core_count core_count_of_copy(const struct core_event *copy);
+
+/* What @event has counted by itself, and its copies until their tasks ended. */
+struct core_count core_count_with_ended(const struct core_event *event);
+
+static inline void core_count_add(struct core_count *to, const struct core_count *count)
+{
+	to->value += count->value;
+	to->enabled += count->enabled;
+	to->running += count->running;
+}
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/* The counters of a task: two words each, core/task.h says why. */
+#include "core/counter.h"
+
+#include "core/arena.h"
+
+void core_counters_init(struct core_task *task)
+{
+	for (unsigned int kind = 0; kind < CORE_COUNTED_KINDS; kind++) {
+		task->counter[kind] = CORE_COUNTER_START;
+		task->bias[kind] = CORE_COUNTER_START; /* they cancel out */
+	}
+}
+
+uint64_t core_counter_read(const struct core_task *task, enum core_kind kind)
+{
+	uint64_t value = 0;
+
+	for (unsigned int tries = 0; tries < CORE_TASK_TRIES; tries++) {
+		uint32_t before = __atomic_load_n(&task->sequence, __ATOMIC_ACQUIRE);
+
+		value = (uint64_t)__atomic_load_n(&task->counter[kind], __ATOMIC_RELAXED) +
+			(uint64_t)__atomic_load_n(&task->bias[kind], __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(before & 1) && __atomic_load_n(&task->sequence, __ATOMIC_RELAXED) == before)
+			break;
+		__builtin_ia32_pause();
+	}
+	return value;
+}
+
+void core_counter_raise(struct core_task *task, enum core_kind kind, uint64_t value)
+{
+	uint64_t bias = (uint64_t)task->bias[kind];
+
+	if ((int64_t)(value - core_counter_read(task, kind)) > 0)
+		__atomic_store_n(&task->counter[kind], (int64_t)(value - bias), __ATOMIC_RELAXED);
+}
+
+/* The same value, with @counter in the word to which the code adds. */
+static void place(struct core_task *task, enum core_kind kind, int64_t counter)
+{
+	uint64_t value = (uint64_t)task->counter[kind] + (uint64_t)task->bias[kind];
+
+	__atomic_store_n(&task->sequence, task->sequence + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	__atomic_store_n(&task->counter[kind], counter, __ATOMIC_RELAXED);
+	__atomic_store_n(&task->bias[kind], (int64_t)(value - (uint64_t)counter), __ATOMIC_RELAXED);
+	__atomic_store_n(&task->sequence, task->sequence + 1, __ATOMIC_RELEASE);
+}
+
+void core_counters_program(struct core_task *task)
+{
+	int64_t left[CORE_COUNTED_KINDS];
+	uint64_t kinds = 0, stop;
+
+	core_for_each_event (event, task) {
+		uint64_t bit = CORE_KIND_BIT(event->kind);
+		int64_t here;
+
+		if (event->state != CORE_ACTIVE || !event->period ||
+		    event->kind >= CORE_COUNTED_KINDS)
+			continue;
+		here = (int64_t)(event->due - core_counter_read(task, event->kind));
+		if (!(kinds & bit) || here < left[event->kind])
+			left[event->kind] = here;
+		kinds |= bit;
+	}
+	stop = task->counting_down & ~kinds;
+	for (unsigned int kind = 0; kind < CORE_COUNTED_KINDS; kind++) {
+		if (kinds & CORE_KIND_BIT(kind))
+			place(task, kind, -left[kind]);
+		else if (stop & CORE_KIND_BIT(kind))
+			place(task, kind, CORE_COUNTER_START);
+	}
+	task->counting_down = kinds;
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+#include "core/encoding.h"
+
+#include <errno.h>
+#include <linux/hw_breakpoint.h>
+#include <stdbool.h>
+
+#include "core/core.h"
+
+/* ---- generic events ---- */
+
+static const uint8_t hardware[] = {
+	[PERF_COUNT_HW_CPU_CYCLES] = CORE_CYCLES,
+	[PERF_COUNT_HW_INSTRUCTIONS] = CORE_INSTRUCTIONS,
+	[PERF_COUNT_HW_CACHE_REFERENCES] = CORE_LLC_REFERENCES,
+	[PERF_COUNT_HW_CACHE_MISSES] = CORE_LLC_MISSES,
+	[PERF_COUNT_HW_BRANCH_INSTRUCTIONS] = CORE_BRANCHES,
+	[PERF_COUNT_HW_BRANCH_MISSES] = CORE_BRANCH_MISSES,
+	[PERF_COUNT_HW_BUS_CYCLES] = CORE_BUS_CYCLES,
+	[PERF_COUNT_HW_STALLED_CYCLES_FRONTEND] = CORE_STALLED_FRONTEND,
+	[PERF_COUNT_HW_STALLED_CYCLES_BACKEND] = CORE_STALLED_BACKEND,
+	[PERF_COUNT_HW_REF_CPU_CYCLES] = CORE_REF_CYCLES,
+};
+
+static const uint8_t software[] = {
+	[PERF_COUNT_SW_CPU_CLOCK] = CORE_CPU_CLOCK,
+	[PERF_COUNT_SW_TASK_CLOCK] = CORE_TASK_CLOCK,
+	[PERF_COUNT_SW_PAGE_FAULTS] = CORE_PAGE_FAULTS,
+	[PERF_COUNT_SW_CONTEXT_SWITCHES] = CORE_CONTEXT_SWITCHES,
+	[PERF_COUNT_SW_CPU_MIGRATIONS] = CORE_CPU_MIGRATIONS,
+	[PERF_COUNT_SW_PAGE_FAULTS_MIN] = CORE_PAGE_FAULTS_MIN,
+	[PERF_COUNT_SW_PAGE_FAULTS_MAJ] = CORE_PAGE_FAULTS_MAJ,
+	[PERF_COUNT_SW_ALIGNMENT_FAULTS] = CORE_ZERO,
+	[PERF_COUNT_SW_EMULATION_FAULTS] = CORE_ZERO,
+	[PERF_COUNT_SW_DUMMY] = CORE_ZERO,
+	[PERF_COUNT_SW_BPF_OUTPUT] = CORE_ZERO,
+	[PERF_COUNT_SW_CGROUP_SWITCHES] = CORE_CGROUP_SWITCHES,
+};
+
+/* Of a cell: nothing to be counted, or something that cannot be. */
+enum { NONE = 0x80, NEVER = 0x81 };
+
+/* By cache and operation: accesses and misses. */
+static const uint8_t
+	cache[PERF_COUNT_HW_CACHE_MAX][PERF_COUNT_HW_CACHE_OP_MAX][PERF_COUNT_HW_CACHE_RESULT_MAX] =
+		{
+			[PERF_COUNT_HW_CACHE_L1D] = {{CORE_LOADS, CORE_L1D_LOAD_MISSES},
+						     {CORE_STORES, CORE_L1D_STORE_MISSES},
+						     {CORE_L1D_PREFETCHES, NONE}},
+			[PERF_COUNT_HW_CACHE_L1I] = {{CORE_L1I_LOADS, CORE_L1I_LOAD_MISSES},
+						     {NEVER, NEVER},
+						     {NONE, NONE}},
+			[PERF_COUNT_HW_CACHE_LL] = {{CORE_LLC_LOADS, CORE_LLC_LOAD_MISSES},
+						    {CORE_LLC_STORES, CORE_LLC_STORE_MISSES},
+						    {NONE, NONE}},
+			[PERF_COUNT_HW_CACHE_DTLB] = {{CORE_LOADS, CORE_DTLB_LOAD_MISSES},
+						      {CORE_STORES, CORE_DTLB_STORE_MISSES},
+						      {NONE, NONE}},
+			[PERF_COUNT_HW_CACHE_ITLB] = {{CORE_ITLB_LOADS, CORE_ITLB_LOAD_MISSES},
+						      {NEVER, NEVER},
+						      {NEVER, NEVER}},
+			[PERF_COUNT_HW_CACHE_BPU] = {{CORE_BRANCHES, CORE_BRANCH_MISSES},
+						     {NEVER, NEVER},
+						     {NEVER, NEVER}},
+			[PERF_COUNT_HW_CACHE_NODE] = {{NONE, NONE}, {NONE, NONE}, {NONE, NONE}},
+};
+
+static int cache_kind(uint64_t config)
+{
+	uint64_t id = config & 0xff, op = config >> 8 & 0xff, result = config >> 16;
+	uint8_t kind;
+
+	if (id >= PERF_COUNT_HW_CACHE_MAX || op >= PERF_COUNT_HW_CACHE_OP_MAX ||
+	    result >= PERF_COUNT_HW_CACHE_RESULT_MAX)
+		return -EINVAL;
+	kind = cache[id][op][result];
+	if (kind == NEVER)
+		return -EINVAL;
+	return kind == NONE ? -ENOENT : kind;
+}
+
+/* ---- the virtual PMU's own codes ---- */
+
+#define ARCHITECTURAL(name, event, umask, kind)                                                    \
+	{                                                                                          \
+		name, "event=" #event ",umask=" #umask, (event) | (umask) << 8, kind               \
+	}
+#define OWN(name, number, kind)                                                                    \
+	{                                                                                          \
+		name, "kind=" #number, CORE_RAW_KIND(kind), kind                                   \
+	}
+
+const struct core_named_event core_named_events[] = {
+	ARCHITECTURAL("cpu-cycles", 0x3c, 0x00, CORE_CYCLES),
+	ARCHITECTURAL("ref-cycles", 0x3c, 0x01, CORE_REF_CYCLES),
+	ARCHITECTURAL("instructions", 0xc0, 0x00, CORE_INSTRUCTIONS),
+	ARCHITECTURAL("cache-references", 0x2e, 0x4f, CORE_LLC_REFERENCES),
+	ARCHITECTURAL("cache-misses", 0x2e, 0x41, CORE_LLC_MISSES),
+	ARCHITECTURAL("branch-instructions", 0xc4, 0x00, CORE_BRANCHES),
+	ARCHITECTURAL("branch-misses", 0xc5, 0x00, CORE_BRANCH_MISSES),
+	OWN("branches-conditional", 3, CORE_BRANCHES_CONDITIONAL),
+	OWN("branches-taken", 4, CORE_BRANCHES_TAKEN),
+	OWN("calls", 5, CORE_CALLS),
+	OWN("returns", 6, CORE_RETURNS),
+	OWN("branches-indirect", 7, CORE_BRANCHES_INDIRECT),
+	OWN("mem-loads", 8, CORE_LOADS),
+	OWN("mem-stores", 9, CORE_STORES),
+	OWN("bus-cycles", 13, CORE_BUS_CYCLES),
+	OWN("stalled-cycles-frontend", 14, CORE_STALLED_FRONTEND),
+	OWN("stalled-cycles-backend", 15, CORE_STALLED_BACKEND),
+	OWN("l1d-load-misses", 16, CORE_L1D_LOAD_MISSES),
+	OWN("l1d-store-misses", 17, CORE_L1D_STORE_MISSES),
+	OWN("l1d-prefetches", 18, CORE_L1D_PREFETCHES),
+	OWN("l1i-loads", 19, CORE_L1I_LOADS),
+	OWN("l1i-load-misses", 20, CORE_L1I_LOAD_MISSES),
+	OWN("l2-references", 21, CORE_L2_REFERENCES),
+	OWN("l2-misses", 22, CORE_L2_MISSES),
+	OWN("llc-loads", 23, CORE_LLC_LOADS),
+	OWN("llc-load-misses", 24, CORE_LLC_LOAD_MISSES),
+	OWN("llc-stores", 25, CORE_LLC_STORES),
+	OWN("llc-store-misses", 26, CORE_LLC_STORE_MISSES),
+	OWN("dtlb-load-misses", 29, CORE_DTLB_LOAD_MISSES),
+	OWN("dtlb-store-misses", 30, CORE_DTLB_STORE_MISSES),
+	OWN("dtlb-walks", 31, CORE_DTLB_WALKS),
+	OWN("itlb-loads", 32, CORE_ITLB_LOADS),
+	OWN("itlb-load-misses", 33, CORE_ITLB_LOAD_MISSES),
+};
+const size_t core_nr_named_events = sizeof(core_named_events) / sizeof(core_named_events[0]);
+
+const struct core_format core_formats[] = {
+	{"event", "config:0-7"},
+	{"umask", "config:8-15"},
+	{"kind", "config:48-55"},
+};
+const size_t core_nr_formats = sizeof(core_formats) / sizeof(core_formats[0]);
+
+/* What the fixed counters of Intel's processors are called by the kernel's tables and by libpfm4.
+ */
+static const struct {
+	uint16_t code;
+	uint8_t kind;
+} aliases[] = {
+	{0x0100, CORE_INSTRUCTIONS},
+	{0x0200, CORE_CYCLES},
+	{0x0300, CORE_REF_CYCLES},
+};
+
+#define RAW_CODE    0xffffUL
+#define RAW_IGNORED (1UL << 16 | 1UL << 17 | 1UL << 20 | 1UL << 22)
+
+static int raw_kind(uint64_t config)
+{
+	uint64_t own = config >> CORE_RAW_KIND_SHIFT;
+
+	config &= ~RAW_IGNORED;
+	if (own && own <= CORE_HARDWARE_KINDS && config == own << CORE_RAW_KIND_SHIFT)
+		return (int)own - 1;
+	for (size_t i = 0; i < core_nr_named_events; i++)
+		if (core_named_events[i].config == config)
+			return core_named_events[i].kind;
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+		if (aliases[i].code == config)
+			return aliases[i].kind;
+	return -EINVAL;
+}
+
+/* ---- breakpoints ---- */
+
+/* The kernel's half of the addresses: no user code gets there. */
+static bool is_kernels(uint64_t address)
+{
+	return address >> 63;
+}
+
+static int breakpoint_kind(const struct perf_event_attr *attr)
+{
+	uint64_t length = attr->bp_len;
+
+	switch (attr->bp_type) {
+	case HW_BREAKPOINT_R:
+	case HW_BREAKPOINT_W:
+	case HW_BREAKPOINT_RW:
+		if (length != 1 && length != 2 && length != 4 && length != 8)
+			return -EINVAL;
+		if (attr->bp_addr & (length - 1))
+			return -EINVAL;
+		break;
+	case HW_BREAKPOINT_X:
+		if (length != sizeof(long))
+			return -EINVAL;
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (is_kernels(attr->bp_addr))
+		return attr->exclude_kernel ? -EINVAL : CORE_ZERO;
+	return CORE_BREAKPOINT;
+}
+
+/* ---- all of them ---- */
+
+static uint32_t pmu_type(void)
+{
+	return core_settings()->cpu_type;
+}
+
+/*
+ * Generic hardware and cache events say in the upper half of config which processors' unit they
+ * mean; there is one.
+ */
+static int generic_kind(const struct perf_event_attr *attr)
+{
+	uint32_t unit = (uint32_t)(attr->config >> PERF_PMU_TYPE_SHIFT);
+	uint64_t config = attr->config & PERF_HW_EVENT_MASK;
+
+	if (unit && unit != pmu_type())
+		return -ENOENT;
+	if (attr->type == PERF_TYPE_HW_CACHE)
+		return cache_kind(config);
+	return config < sizeof(hardware) ? hardware[config] : -EINVAL;
+}
+
+static int software_kind(const struct perf_event_attr *attr)
+{
+	int kind;
+
+	if (attr->config >= sizeof(software))
+		return -ENOENT;
+	kind = software[attr->config];
+	/* They happen in the kernel. */
+	if (attr->exclude_kernel && (kind == CORE_CONTEXT_SWITCHES || kind == CORE_CPU_MIGRATIONS ||
+				     kind == CORE_CGROUP_SWITCHES))
+		return CORE_ZERO;
+	return kind;
+}
+
+bool core_encoding_is_hardware(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE ||
+	       attr->type == PERF_TYPE_RAW || attr->type == pmu_type();
+}
+
+int core_encoding(const struct perf_event_attr *attr)
+{
+	bool of_user_code = true;
+	int kind;
+
+	switch (attr->type) {
+	case PERF_TYPE_HARDWARE:
+	case PERF_TYPE_HW_CACHE:
+		kind = generic_kind(attr);
+		break;
+	case PERF_TYPE_SOFTWARE:
+		kind = software_kind(attr);
+		of_user_code = kind != CORE_TASK_CLOCK && kind != CORE_CPU_CLOCK &&
+			       kind != CORE_CONTEXT_SWITCHES && kind != CORE_CPU_MIGRATIONS &&
+			       kind != CORE_CGROUP_SWITCHES;
+		break;
+	case PERF_TYPE_BREAKPOINT:
+		kind = breakpoint_kind(attr);
+		break;
+	default:
+		if (attr->type != PERF_TYPE_RAW && attr->type != pmu_type())
+			return -ENOENT;
+		kind = raw_kind(attr->config);
+	}
+	if (kind >= 0 && of_user_code && (attr->exclude_user || attr->exclude_host))
+		return CORE_ZERO;
+	return kind;
+}

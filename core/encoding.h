@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How type and config of an attr name what is counted.
+ *
+ * Raw codes of the virtual PMU are
+ *
+ *	 63     56 55      48 47              16 15      8 7       0
+ *	|    0    |   kind   |   0, or 0x53     |  umask  |  event  |
+ *
+ * The architectural events of x86 have their event and umask. Everything has a code of our own,
+ *kind, in bits that no processor uses: enum core_kind plus 1, event and umask 0. Bits 16, 17, 20
+ *and 22, user, system, interrupt and enable of the register, may be set and mean nothing.
+ */
+#ifndef CORE_ENCODING_H
+#define CORE_ENCODING_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/kinds.h"
+
+#define CORE_RAW_KIND(kind) ((uint64_t)((kind) + 1) << CORE_RAW_KIND_SHIFT)
+#define CORE_RAW_KIND_SHIFT 48
+
+/* An event as /sys/bus/event_source/devices/cpu/events/ has it. */
+struct core_named_event {
+	const char *name;
+	const char *terms; /* "event=0xc0" */
+	uint64_t config;
+	uint8_t kind; /* enum core_kind */
+};
+extern const struct core_named_event core_named_events[];
+extern const size_t core_nr_named_events;
+
+/* A field as .../cpu/format/ has it. */
+struct core_format {
+	const char *name;
+	const char *bits; /* "config:0-7" */
+};
+extern const struct core_format core_formats[];
+extern const size_t core_nr_formats;
+
+/*
+ * The kind that @attr counts, or -ENOENT: no such type, or nothing that can be counted; -EINVAL:
+ * not a code. What lies outside of user code counts as CORE_ZERO.
+ */
+int core_encoding(const struct perf_event_attr *attr);
+
+/* Whether that takes a counter of the virtual PMU: not software, nor a breakpoint. */
+bool core_encoding_is_hardware(const struct perf_event_attr *attr);
+
+#endif

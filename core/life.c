@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+/* How events follow tasks: from fork to exec to exit, and from processor to processor. */
+#include <linux/sched.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/attach.h"
+#include "core/core.h"
+#include "core/count.h"
+#include "core/counter.h"
+#include "core/lock.h"
+#include "core/output.h"
+#include "core/schedule.h"
+#include "core/time.h"
+
+/* ---- who lives ---- */
+
+static void link_live(struct core_task *task)
+{
+	struct core_tree *tree = core_tree();
+	uint32_t page = core_page(task);
+
+	task->previous_live = 0;
+	task->next_live = tree->live;
+	if (tree->live)
+		core_task(tree->live)->previous_live = page;
+	tree->live = page;
+	task->live = 1;
+}
+
+static void unlink_live(struct core_task *task)
+{
+	if (task->next_live)
+		core_task(task->next_live)->previous_live = task->previous_live;
+	if (task->previous_live)
+		core_task(task->previous_live)->next_live = task->next_live;
+	else
+		core_tree()->live = task->next_live;
+	task->live = 0;
+}
+
+/* ---- begin ---- */
+
+static bool is_inherited(const struct core_event *event, uint64_t flags)
+{
+	const struct perf_event_attr *attr = &event->attr;
+
+	if (!attr->inherit || event->everybody)
+		return false;
+	if (attr->inherit_thread && !(flags & CLONE_THREAD))
+		return false;
+	/* It could not be handled. */
+	return !(attr->sigtrap && flags & CLONE_CLEAR_SIGHAND);
+}
+
+static void copy_group(struct core_task *task, struct core_event *leader)
+{
+	struct core_event *copy = core_copy_event(task, leader, leader, NULL);
+
+	if (!copy)
+		return;
+	core_for_each_in_group (event, core_event_or_null(leader->next_member))
+		core_copy_event(task, event, event, copy);
+}
+
+/*
+ * Groups of @from's list that @task is to have. A list is not longer than what can be copied: what
+ * there is no room for is not measured.
+ */
+static void copy_groups(struct core_task *task, struct core_task *from, uint64_t flags)
+{
+	core_for_each_event (event, from) {
+		if (event->leader != core_index(event))
+			continue;
+		if (from->everybody || is_inherited(event, flags))
+			copy_group(task, event);
+	}
+}
+
+void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags)
+{
+	core_counters_init(task);
+	task->cpu = -1;
+	task->parent = parent ? core_page(parent) : 0;
+	core_lock(&core_tree()->lock);
+	link_live(task);
+	if (core_nr_events()) {
+		core_task_lock(task);
+		if (parent)
+			copy_groups(task, parent, flags);
+		copy_groups(task, core_everybody(), flags);
+		core_schedule(task);
+		core_task_unlock(task);
+	}
+	core_unlock(&core_tree()->lock);
+}
+
+void core_task_begun(struct core_task *task)
+{
+	struct core_task *parent = core_task(task->parent);
+
+	core_clock_start(task);
+	if (!core_nr_events() || !task->parent)
+		return;
+	core_lock(&core_tree()->lock);
+	if (parent->live) {
+		core_task_lock(parent);
+		core_tell_fork(parent, task);
+		core_task_unlock(parent);
+	}
+	core_unlock(&core_tree()->lock);
+}
+
+/* ---- end ---- */
+
+/* A copy is gone with its task: what it has counted is its event's. */
+static void end_copy(const struct core_task *task, struct core_event *copy)
+{
+	struct core_event *event = core_opened(copy);
+
+	core_count_times(task, copy);
+	core_leave_group(task, copy);
+	if (copy->attr.inherit_stat)
+		core_tell_read(copy);
+	core_fold_copy(copy);
+	core_event_free(copy);
+	if (event->state == CORE_EXITED && !event->children)
+		core_poll_wake(event);
+}
+
+/* An event that was opened stays as it is, in its group, until it is closed. */
+static void end_opened(struct core_event *event)
+{
+	event->task = 0;
+	if (!event->children)
+		core_poll_wake(event);
+}
+
+/* @event does not measure @task any more. What it leads, if it stays, waits. */
+static void end_event(struct core_task *task, struct core_event *event)
+{
+	core_schedule_off(task, event);
+	if (event->parent) {
+		core_detach_event(task, event);
+		end_copy(task, event);
+	} else {
+		core_count_state(task, event, CORE_EXITED);
+		core_detach_event(task, event);
+		end_opened(event);
+	}
+}
+
+void core_task_exit(struct core_task *task)
+{
+	core_lock(&core_tree()->lock);
+	if (task->live) {
+		core_task_lock(task);
+		if (task->events)
+			core_tell_exit(task);
+		while (task->events)
+			end_event(task, core_event(task->events));
+		core_disown_events(task);
+		core_schedule(task);
+		core_clock_stop(task);
+		unlink_live(task);
+		core_task_unlock(task);
+	}
+	core_unlock(&core_tree()->lock);
+}
+
+/* ---- exec and names ---- */
+
+static void name(struct core_task *task, const char *comm)
+{
+	size_t length = 0;
+
+	while (length < sizeof(task->comm) - 1 && comm[length])
+		length++;
+	memset(task->comm, 0, sizeof(task->comm));
+	memcpy(task->comm, comm, length);
+}
+
+static void on_exec(struct core_task *task)
+{
+	uint32_t next;
+
+	for (uint32_t index = task->events; index; index = next) {
+		struct core_event *event = core_event(index);
+
+		next = event->next;
+		if (event->everybody)
+			continue;
+		if (event->attr.enable_on_exec) {
+			event->attr.enable_on_exec = 0;
+			if (event->state == CORE_OFF)
+				core_count_state(task, event, CORE_INACTIVE);
+		}
+		if (event->attr.remove_on_exec)
+			end_event(task, event);
+	}
+	core_schedule(task);
+}
+
+void core_task_exec(struct core_task *task, const char *comm)
+{
+	if (!core_nr_events()) {
+		name(task, comm);
+		return;
+	}
+	core_lock(&core_tree()->lock);
+	core_task_lock(task);
+	on_exec(task);
+	name(task, comm);
+	core_tell_comm(task, true);
+	core_task_unlock(task);
+	core_unlock(&core_tree()->lock);
+}
+
+void core_task_comm(struct core_task *task, const char *comm)
+{
+	core_lock(&task->lock);
+	name(task, comm);
+	if (task->events)
+		core_tell_comm(task, false);
+	core_unlock(&task->lock);
+}
+
+/* ---- where it runs ---- */
+
+static void reschedule(struct core_task *task)
+{
+	core_task_lock(task);
+	if (task->bound)
+		core_schedule(task);
+	core_task_unlock(task);
+}
+
+void core_task_cpu(struct core_task *task, int cpu)
+{
+	bool moved = task->cpu >= 0 && cpu != task->cpu;
+
+	if (cpu == task->cpu)
+		return;
+	task->cpu = cpu;
+	if (moved)
+		task->counter[CORE_CPU_MIGRATIONS]++;
+	if (task->events)
+		reschedule(task);
+}
+
+void core_task_regroup(struct core_task *task)
+{
+	if (task->events)
+		reschedule(task);
+}
+
+/* ---- in the runtime, before the code goes on ---- */
+
+static uint64_t due_kinds(const struct core_task *task)
+{
+	uint64_t due = 0;
+
+	for (unsigned int kind = 0; kind < CORE_COUNTED_KINDS; kind++)
+		if (task->counting_down & CORE_KIND_BIT(kind) && task->counter[kind] >= 0)
+			due |= CORE_KIND_BIT(kind);
+	return due;
+}
+
+void core_task_update(struct core_task *task)
+{
+	uint64_t due;
+
+	if (!task->changed && !task->counting_down)
+		return;
+	core_task_lock(task);
+	__atomic_store_n(&task->changed, 0, __ATOMIC_RELAXED);
+	core_counters_program(task);
+	due = due_kinds(task);
+	core_task_unlock(task);
+	for (unsigned int kind = 0; due >> kind; kind++)
+		if (due & CORE_KIND_BIT(kind))
+			core_overflow(task, (enum core_kind)kind);
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+/* perf_event_open(2), once the attr has been checked and group and task have been found. */
+#include <asm/perf_regs.h>
+#include <errno.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/attach.h"
+#include "core/core.h"
+#include "core/count.h"
+#include "core/encoding.h"
+#include "core/host.h"
+#include "core/lock.h"
+#include "core/output.h"
+#include "core/read_format.h"
+#include "core/schedule.h"
+
+/* ---- what no event can be ---- */
+
+static bool samples_reads_of_copies(const struct perf_event_attr *attr)
+{
+	return attr->inherit && attr->sample_type & PERF_SAMPLE_READ;
+}
+
+static bool wants_vector_registers(const struct perf_event_attr *attr)
+{
+	const uint64_t vector = ~0UL << PERF_REG_X86_XMM0;
+
+	return (attr->sample_type & PERF_SAMPLE_REGS_USER && attr->sample_regs_user & vector) ||
+	       (attr->sample_type & PERF_SAMPLE_REGS_INTR && attr->sample_regs_intr & vector);
+}
+
+/* The virtual PMU fills no AUX area that others could take a part of, pause or resume. */
+static int check_aux(const struct perf_event_attr *attr, uint32_t action)
+{
+	const uint32_t start_paused = 1;
+
+	if (attr->aux_output || action & start_paused)
+		return -EOPNOTSUPP;
+	return action || attr->aux_sample_size ? -EINVAL : 0;
+}
+
+static bool clock_exists(const struct perf_event_attr *attr)
+{
+	enum { MONOTONIC = 1, MONOTONIC_RAW = 4, REALTIME = 0, BOOTTIME = 7, TAI = 11 };
+
+	if (!attr->use_clockid)
+		return true;
+	return attr->clockid == MONOTONIC || attr->clockid == MONOTONIC_RAW ||
+	       attr->clockid == REALTIME || attr->clockid == BOOTTIME || attr->clockid == TAI;
+}
+
+/* Returns the kind. */
+static int check_event(const struct core_event *event, const struct core_target *target,
+		       const struct core_rights *rights)
+{
+	const struct perf_event_attr *attr = &event->attr;
+	uint32_t aux_action;
+	int kind, err;
+
+	if (target->cpu < -1 || target->cpu >= (int)core_settings()->cpus)
+		return -EINVAL;
+	if (!target->task && (target->cpu == -1 || attr->sigtrap))
+		return -EINVAL;
+	if (samples_reads_of_copies(attr) && !(attr->sample_type & PERF_SAMPLE_TID))
+		return -EINVAL;
+	kind = core_encoding(attr);
+	if (kind < 0)
+		return kind;
+	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK && !core_encoding_is_hardware(attr))
+		return -EOPNOTSUPP;
+	if (wants_vector_registers(attr))
+		return -EOPNOTSUPP;
+	if (attr->type == PERF_TYPE_BREAKPOINT && kind == CORE_ZERO && attr->bp_addr >> 63 &&
+	    !rights->perfmon)
+		return -EPERM;
+	memcpy(&aux_action, event->attr_bytes + 116, sizeof(aux_action));
+	err = check_aux(attr, aux_action);
+	if (err)
+		return err;
+	if (attr->sample_type & PERF_SAMPLE_CALLCHAIN &&
+	    attr->sample_max_stack > core_settings()->max_stack)
+		return -EOVERFLOW;
+	if (!clock_exists(attr))
+		return -EINVAL;
+	if (target->task && !rights->attach && !rights->perfmon)
+		return -EACCES;
+	if (!target->task && core_settings()->paranoid > 0 && !rights->perfmon)
+		return -EACCES;
+	return kind;
+}
+
+/* ---- groups ---- */
+
+static bool same_clock(const struct perf_event_attr *a, const struct perf_event_attr *b)
+{
+	return a->use_clockid == b->use_clockid && (!a->use_clockid || a->clockid == b->clockid);
+}
+
+static bool same_target(const struct core_event *leader, const struct core_target *target)
+{
+	if (leader->state == CORE_EXITED || leader->cpu != target->cpu ||
+	    leader->cgroup != target->cgroup || leader->everybody != !target->task)
+		return false;
+	return !target->task || leader->task == core_page(target->task);
+}
+
+static uint32_t hardware_events(struct core_event *leader)
+{
+	uint32_t n = 0;
+
+	core_for_each_in_group (event, leader)
+		n += event->hardware;
+	return n;
+}
+
+static bool all_can_be_read(struct core_event *leader, const struct core_event *newcomer)
+{
+	uint32_t members = leader->members + 1;
+
+	core_for_each_in_group (event, leader)
+		if (core_read_bytes(event->attr.read_format, members) >= CORE_READ_MAX)
+			return false;
+	return core_read_bytes(newcomer->attr.read_format, members) < CORE_READ_MAX;
+}
+
+static int check_group(const struct core_event *event, const struct core_target *target,
+		       struct core_event *leader)
+{
+	uint32_t counters = core_settings()->counters;
+
+	if (!leader)
+		return 0;
+	if (leader->leader != core_index(leader) || !same_clock(&leader->attr, &event->attr) ||
+	    !same_target(leader, target) || event->attr.exclusive || event->attr.pinned)
+		return -EINVAL;
+	if (counters && hardware_events(leader) + event->hardware > counters)
+		return -EINVAL;
+	return all_can_be_read(leader, event) ? 0 : -E2BIG;
+}
+
+/* ---- putting it there ---- */
+
+static void install(struct core_task *task, struct core_event *event, struct core_event *leader)
+{
+	core_task_lock(task);
+	core_attach_event(task, event, leader);
+	core_schedule(task);
+	core_task_unlock(task);
+}
+
+/* An event for everybody has a copy in each task. */
+static void install_copies(struct core_event *event, struct core_event *leader)
+{
+	for (uint32_t page = core_tree()->live; page; page = core_task(page)->next_live) {
+		struct core_task *task = core_task(page);
+		struct core_event *copy_of_leader = NULL;
+
+		core_task_lock(task);
+		if (leader)
+			copy_of_leader = core_find_copy(task, leader);
+		if (!leader || copy_of_leader)
+			core_copy_event(task, event, event, copy_of_leader);
+		core_schedule(task);
+		core_task_unlock(task);
+	}
+}
+
+static int64_t create(struct core_event *like, const struct core_target *target,
+		      struct core_event *leader)
+{
+	struct core_task *caller = core_host_task();
+	struct core_event *event;
+	int err;
+
+	if (target->task && !target->task->live)
+		return -ESRCH;
+	err = check_group(like, target, leader);
+	if (err)
+		return err;
+	event = core_event_make();
+	if (!event)
+		return -ENOMEM;
+	memcpy(event->attr_bytes, like->attr_bytes, sizeof(event->attr_bytes));
+	event->kind = like->kind;
+	event->hardware = like->hardware;
+	event->everybody = !target->task;
+	event->cpu = target->cpu;
+	event->cgroup = target->cgroup;
+	event->state = event->attr.disabled ? CORE_OFF : CORE_INACTIVE;
+	core_sampling_init(event);
+	if (caller)
+		core_own_event(caller, event);
+	install(target->task ? target->task : core_everybody(), event, leader);
+	if (event->everybody)
+		install_copies(event, leader);
+	return core_index(event);
+}
+
+int64_t core_open(const struct perf_event_attr *attr, const struct core_target *target,
+		  uint32_t group, unsigned long flags, const struct core_rights *rights)
+{
+	struct core_target where = *target;
+	struct core_event event = {0}, *leader = NULL;
+	int64_t index;
+	int kind;
+
+	if (group && !(flags & PERF_FLAG_FD_NO_GROUP))
+		leader = core_event(group);
+	memcpy(event.attr_bytes, attr, CORE_ATTR_SIZE);
+	if (where.task) {
+		where.task = core_task(core_page(where.task));
+		if (leader && leader->attr.inherit != event.attr.inherit)
+			return -EINVAL;
+	}
+	if (!(event.attr.sample_type & PERF_SAMPLE_BRANCH_STACK))
+		event.attr.branch_sample_type = 0;
+	kind = check_event(&event, &where, rights);
+	if (kind < 0)
+		return kind;
+	event.kind = (uint8_t)kind;
+	event.hardware = core_encoding_is_hardware(&event.attr);
+
+	core_lock(&core_tree()->lock);
+	index = create(&event, &where, leader);
+	core_unlock(&core_tree()->lock);
+	if (index > 0 && group && flags & PERF_FLAG_FD_OUTPUT) {
+		int err = core_set_output((uint32_t)index, group);
+
+		if (err) {
+			core_close((uint32_t)index);
+			return err;
+		}
+	}
+	return index;
+}
+
+void core_close(uint32_t index)
+{
+	struct core_event *event = core_event(index);
+
+	core_lock(&core_tree()->lock);
+	if (event->maps)
+		event->closed = true; /* core_ring_unmap() ends it */
+	else
+		core_release_event(event);
+	core_unlock(&core_tree()->lock);
+}
+
+uint64_t core_event_id(uint32_t event)
+{
+	return core_event(event)->id;
+}

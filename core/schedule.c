@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+#include "core/schedule.h"
+
+#include "core/arena.h"
+#include "core/core.h"
+#include "core/count.h"
+#include "core/host.h"
+#include "core/lock.h"
+#include "core/output.h"
+
+void core_task_lock(struct core_task *task)
+{
+	core_lock(&task->lock);
+	core_look(task);
+}
+
+static bool is_callers(const struct core_task *task)
+{
+	const struct core_task *caller = core_host_task();
+
+	return caller && core_page(caller) == core_page(task);
+}
+
+void core_task_unlock(struct core_task *task)
+{
+	bool kick = task->kick;
+
+	task->kick = false;
+	core_unlock(&task->lock);
+	if (kick && task->live && !is_callers(task))
+		core_host_kick(task);
+}
+
+struct core_task *core_event_lock(const struct core_event *event)
+{
+	for (;;) {
+		uint32_t page = __atomic_load_n(&event->task, __ATOMIC_RELAXED);
+		struct core_task *task = core_task(page);
+
+		if (__atomic_load_n(&event->state, __ATOMIC_ACQUIRE) == CORE_EXITED)
+			return NULL;
+		core_task_lock(task);
+		if (event->state != CORE_EXITED && event->task == page)
+			return task;
+		core_task_unlock(task);
+	}
+}
+
+/* ---- in and out ---- */
+
+static void group_in(const struct core_task *task, struct core_event *leader)
+{
+	core_for_each_in_group (event, leader)
+		if (event->state == CORE_INACTIVE)
+			core_count_in(task, event);
+}
+
+void core_schedule_off(const struct core_task *task, struct core_event *event)
+{
+	if (event->leader != core_index(event)) {
+		if (event->state == CORE_ACTIVE)
+			core_count_out(task, event);
+		return;
+	}
+	core_for_each_in_group (member, event)
+		if (member->state == CORE_ACTIVE)
+			core_count_out(task, member);
+}
+
+/* ---- who may ---- */
+
+/* Counters of the virtual PMU, as far as they have been given away. */
+struct room {
+	uint32_t counters; /* that are left */
+	bool taken;	   /* some are not */
+	bool exclusive;	   /* whoever has taken them wants no company */
+	bool full;	   /* somebody waits: who comes later does, too */
+};
+
+static uint32_t counters_of(struct core_event *leader)
+{
+	uint32_t n = 0;
+
+	core_for_each_in_group (event, leader)
+		n += event->hardware && core_enabled(event);
+	return n;
+}
+
+static bool take_room(struct room *room, struct core_event *leader)
+{
+	uint32_t counters = counters_of(leader);
+
+	if (!counters)
+		return true;
+	if (room->full || room->exclusive || counters > room->counters ||
+	    (leader->attr.exclusive && room->taken))
+		return false;
+	room->counters -= counters;
+	room->taken = true;
+	room->exclusive = leader->attr.exclusive;
+	return true;
+}
+
+/* Whether what @leader measures is what runs in @task. */
+static bool is_its_time(const struct core_task *task, const struct core_event *leader)
+{
+	if (task->everybody)
+		return true;
+	if (leader->cpu >= 0 && leader->cpu != task->cpu)
+		return false;
+	if (leader->cgroup && !core_host_in_cgroup(task, leader->cgroup))
+		return false;
+	return !leader->everybody || core_opened_const(leader)->state == CORE_ACTIVE;
+}
+
+static void fail(const struct core_task *task, struct core_event *leader)
+{
+	core_schedule_off(task, leader);
+	core_count_state(task, leader, CORE_ERROR);
+	core_poll_wake(leader);
+}
+
+static void consider(struct core_task *task, struct core_event *leader, struct room *room)
+{
+	if (!core_enabled(leader) || !is_its_time(task, leader)) {
+		core_schedule_off(task, leader);
+	} else if (take_room(room, leader)) {
+		group_in(task, leader);
+	} else if (leader->attr.pinned) {
+		fail(task, leader);
+	} else {
+		core_schedule_off(task, leader);
+		room->full = true;
+		task->crowded = true;
+		__atomic_store_n(&core_tree()->crowded, true, __ATOMIC_RELAXED);
+	}
+}
+
+/*
+ * The order in which groups get counters: those of the processor before those of the task, pinned
+ * ones before the others. The others of the task take turns; those of the processor have done so
+ * already, in page 0.
+ */
+enum rank { PINNED_EVERYBODY, PINNED, SHARED_EVERYBODY, SHARED, RANKS };
+
+static enum rank rank_of(const struct core_event *leader)
+{
+	if (leader->attr.pinned)
+		return leader->everybody ? PINNED_EVERYBODY : PINNED;
+	return leader->everybody ? SHARED_EVERYBODY : SHARED;
+}
+
+static bool is_leader(const struct core_event *event)
+{
+	return event->leader == core_index(event);
+}
+
+static void consider_rank(struct core_task *task, enum rank rank, struct room *room)
+{
+	core_for_each_event (event, task)
+		if (is_leader(event) && rank_of(event) == rank)
+			consider(task, event, room);
+}
+
+static bool takes_turns(const struct core_task *task, const struct core_event *event)
+{
+	return is_leader(event) && rank_of(event) == (task->everybody ? SHARED_EVERYBODY : SHARED);
+}
+
+/* From task->turn to the end, and then from the beginning. */
+static void consider_turns(struct core_task *task, struct room *room)
+{
+	struct core_event *first = core_event_or_null(task->turn);
+
+	for (struct core_event *event = first; event; event = core_event_or_null(event->next))
+		if (takes_turns(task, event))
+			consider(task, event, room);
+	core_for_each_event (event, task) {
+		if (event == first)
+			break;
+		if (takes_turns(task, event))
+			consider(task, event, room);
+	}
+}
+
+/* ---- what the code has to do ---- */
+
+static uint64_t extras_of(const struct core_event *event)
+{
+	const uint64_t data = PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_WEIGHT_TYPE |
+			      PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE;
+	uint64_t extras = 0;
+
+	if (event->kind == CORE_BREAKPOINT)
+		extras |= CORE_EXTRA_BREAKPOINTS;
+	if (!event->period)
+		return extras;
+	if (event->attr.sample_type & PERF_SAMPLE_BRANCH_STACK)
+		extras |= event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK
+				  ? CORE_EXTRA_CALL_STACK
+				  : CORE_EXTRA_BRANCH_STACK;
+	if (event->attr.sample_type & data)
+		extras |= CORE_EXTRA_DATA;
+	return extras;
+}
+
+/* Says what is wanted now. Counters that count down are set anew by the task's own thread, since
+ * the next overflow may be another event's. */
+static void publish(struct core_task *task)
+{
+	uint64_t wanted = 0, sampled = 0, extras = 0;
+
+	core_for_each_event (event, task) {
+		if (event->state != CORE_ACTIVE)
+			continue;
+		extras |= extras_of(event);
+		if (event->kind >= CORE_COUNTED_KINDS)
+			continue;
+		wanted |= CORE_KIND_BIT(event->kind);
+		if (event->period)
+			sampled |= CORE_KIND_BIT(event->kind);
+	}
+	if (wanted == task->wanted && sampled == task->sampled && extras == task->extras &&
+	    !sampled)
+		return;
+	task->wanted = wanted;
+	task->sampled = sampled;
+	task->extras = extras;
+	task->kick = true;
+	__atomic_store_n(&task->changed, 1, __ATOMIC_RELEASE);
+}
+
+void core_schedule(struct core_task *task)
+{
+	uint32_t counters = core_settings()->counters;
+	struct room room = {.counters = counters ? counters : UINT32_MAX};
+
+	task->crowded = false;
+	for (enum rank rank = 0; rank < RANKS; rank++) {
+		if (rank == (task->everybody ? SHARED_EVERYBODY : SHARED))
+			consider_turns(task, &room);
+		else
+			consider_rank(task, rank, &room);
+	}
+	if (!task->everybody)
+		publish(task);
+}
+
+void core_schedule_all(void)
+{
+	for (uint32_t page = core_tree()->live; page; page = core_task(page)->next_live) {
+		struct core_task *task = core_task(page);
+
+		core_task_lock(task);
+		core_schedule(task);
+		core_task_unlock(task);
+	}
+}
+
+/* ---- turns ---- */
+
+bool core_crowded(void)
+{
+	return __atomic_load_n(&core_tree()->crowded, __ATOMIC_RELAXED);
+}
+
+/* The group that was first comes last now. */
+static void turn(struct core_task *task)
+{
+	struct core_event *event = core_event_or_null(task->turn ? task->turn : task->events);
+
+	/* turn may be a group that has no turns any more, or none yet */
+	while (event && !takes_turns(task, event))
+		event = core_event_or_null(event->next);
+	do
+		event = event ? core_event_or_null(event->next) : NULL;
+	while (event && !takes_turns(task, event));
+	task->turn = event ? core_index(event) : 0;
+}
+
+static bool rotate(struct core_task *task)
+{
+	bool crowded;
+
+	core_task_lock(task);
+	if (task->crowded) {
+		turn(task);
+		core_schedule(task);
+	}
+	crowded = task->crowded;
+	core_task_unlock(task);
+	return crowded;
+}
+
+void core_rotate(void)
+{
+	struct core_tree *tree = core_tree();
+	bool crowded;
+
+	core_lock(&tree->lock);
+	__atomic_store_n(&tree->crowded, false, __ATOMIC_RELAXED);
+	crowded = rotate(core_everybody());
+	if (crowded)
+		core_schedule_all();
+	for (uint32_t page = tree->live; page; page = core_task(page)->next_live)
+		crowded |= rotate(core_task(page));
+	if (crowded)
+		__atomic_store_n(&tree->crowded, true, __ATOMIC_RELAXED);
+	core_unlock(&tree->lock);
+}

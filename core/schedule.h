@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which of a task's events count now: those that are enabled, in groups whose leader is, as far as
+ * there are counters, and as processor and cgroup are theirs.
+ */
+#ifndef CORE_SCHEDULE_H
+#define CORE_SCHEDULE_H
+
+#include "core/event.h"
+#include "core/task.h"
+
+/* The lock of a task, and a look at its counters. Unlocking kicks its thread if that has to know
+ * of what was done. */
+void core_task_lock(struct core_task *task);
+void core_task_unlock(struct core_task *task);
+
+/*
+ * Locks the task of @event. NULL when that has ended: the event does not change any more. May be
+ * called with the tree's lock or without.
+ */
+struct core_task *core_event_lock(const struct core_event *event);
+
+/* After any change of an event's state, and when turn, processor or cgroup have changed. */
+void core_schedule(struct core_task *task);
+
+/* Puts a whole group, or a member, off: it is still enabled. */
+void core_schedule_off(const struct core_task *task, struct core_event *event);
+
+/* Disables @event: with a leader its group stops. core_schedule() is to follow. */
+void core_switch_off(const struct core_task *task, struct core_event *event);
+
+/* Of events for every task, of which there are copies: after core_schedule(core_everybody()), with
+ * the tree's lock, everywhere else. */
+void core_schedule_all(void);
+
+#endif
