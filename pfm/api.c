@@ -35,7 +35,7 @@ pfm_err_t pfm_initialize(void)
 void pfm_terminate(void)
 {
 	pthread_mutex_lock(&init_lock);
-	tly_tracepoints_forget();
+	tly_pfm_tracepoints_forget();
 	tly_pfm_host.ready = false;
 	pthread_mutex_unlock(&init_lock);
 }
@@ -102,7 +102,7 @@ static unsigned int count_events(const struct table_pmu *pmu)
 	size_t systems = 0;
 
 	if (pmu->encoder == TABLE_ENCODE_PERF)
-		tly_tracepoint_systems(&systems);
+		tly_pfm_tracepoint_systems(&systems);
 	return pmu->n_events + systems;
 }
 
@@ -126,7 +126,7 @@ static bool find_identifier(int idx, struct event *event)
 	}
 	if (pmu->encoder == TABLE_ENCODE_PERF) {
 		size_t n;
-		const struct tracepoint_system *systems = tly_tracepoint_systems(&n);
+		const struct tracepoint_system *systems = tly_pfm_tracepoint_systems(&n);
 
 		if (number - pmu->n_events < n)
 			event->system = &systems[number - pmu->n_events];
@@ -251,7 +251,7 @@ static void describe_mask(const struct event *event, unsigned int i, pfm_event_a
 	if (event->system) {
 		info->name = event->system->points[i];
 		info->desc = event->system->descs[i];
-		tly_tracepoint_id(event->system, i, &info->code);
+		tly_pfm_tracepoint_id(event->system, i, &info->code);
 		info->dfl_val64 = info->code;
 		return;
 	}
@@ -489,7 +489,7 @@ static const char *fault_of(const struct table_pmu *pmu, const struct table_even
 	if (event->n_masks > MAX_MASKS)
 		return "has too many unit masks";
 	if (pmu->encoder != TABLE_ENCODE_PERF_RAW &&
-	    tly_table_find_event(pmu, name, strlen(name)) > (int)number)
+	    tly_pfm_table_find_event(pmu, name, strlen(name)) > (int)number)
 		return "is not found by its name";
 	for (unsigned int i = 0; i < event->n_masks; i++) {
 		const struct table_mask *mask = &table_masks(event)[i];
@@ -497,7 +497,7 @@ static const char *fault_of(const struct table_pmu *pmu, const struct table_even
 
 		if (!label || !*label)
 			return "has a unit mask without a name";
-		if (tly_table_find_mask(event, label, strlen(label)) < 0)
+		if (tly_pfm_table_find_mask(event, label, strlen(label)) < 0)
 			return "has a unit mask that is not found by its name";
 	}
 	return NULL;

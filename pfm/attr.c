@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Codes and modifiers made into struct perf_event_attr. */
 #include <limits.h>
+#include <string.h>
 
 #include "pfm/event.h"
 #include "pfm/host.h"
@@ -10,6 +11,18 @@ enum { MAX_PRECISE = 3 };
 /* What the kernel sets itself in x86's event selects: levels, interrupt and enable. */
 static const uint64_t kernels_x86_bits = 1ULL << 16 | 1ULL << 17 | 1ULL << 20 | 1ULL << 22;
 static const uint64_t kernels_amd_bits = 1ULL << 40 | 1ULL << 41;
+
+/*
+ * Of a processor with several kinds of cores each kind is a device with a type of its own; else the
+ * kernel takes raw codes for the only one.
+ */
+static uint32_t type_of_cores(const struct table_pmu *pmu)
+{
+	const char *devices = table_string(pmu->devices);
+	int type = devices && strcmp(devices, "cpu") != 0 ? tly_pfm_device_type(pmu) : -1;
+
+	return type < 0 ? PERF_TYPE_RAW : (uint32_t)type;
+}
 
 static int type_and_config(const struct request *request, uint32_t *type, uint64_t *config)
 {
@@ -21,12 +34,14 @@ static int type_and_config(const struct request *request, uint32_t *type, uint64
 	switch (event->pmu->encoder) {
 	case TABLE_ENCODE_INTEL:
 	case TABLE_ENCODE_X86_ARCH:
+		*type = type_of_cores(event->pmu);
 		*config &= ~kernels_x86_bits;
 		return PFM_SUCCESS;
 	case TABLE_ENCODE_AMD64:
 		*config &= ~(kernels_x86_bits | kernels_amd_bits);
 		return PFM_SUCCESS;
 	case TABLE_ENCODE_ARM:
+		*type = type_of_cores(event->pmu);
 		*config = event->entry->code;
 		return PFM_SUCCESS;
 	case TABLE_ENCODE_PERF:

@@ -154,10 +154,19 @@ void tly_pfm_detect(struct host *host)
 const struct table_pmu *tly_pfm_unit(unsigned int id)
 {
 	const struct table_pmu *pmus = table_pmus();
+	size_t low = 0, high = tly_pfm_table.n_pmus;
 
-	for (size_t i = 0; i < tly_pfm_table.n_pmus; i++)
-		if (pmus[i].id == id)
-			return &pmus[i];
+	/* They are sorted by it. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (pmus[middle].id == id)
+			return &pmus[middle];
+		if (pmus[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
 	return NULL;
 }
 

@@ -40,7 +40,7 @@ static bool is_raw(struct span name, uint64_t *code)
 static bool find_system(struct request *request, const struct table_pmu *pmu, struct span name)
 {
 	size_t n;
-	const struct tracepoint_system *systems = tly_tracepoint_systems(&n);
+	const struct tracepoint_system *systems = tly_pfm_tracepoint_systems(&n);
 
 	for (size_t i = 0; i < n; i++) {
 		if (!span_is(name, systems[i].name))
@@ -62,7 +62,7 @@ static bool find_in_unit(struct request *request, const struct table_pmu *pmu, s
 		request->has_raw = true;
 		number = 0;
 	} else {
-		number = tly_table_find_event(pmu, name.start, name.len);
+		number = tly_pfm_table_find_event(pmu, name.start, name.len);
 	}
 	if (number < 0)
 		return pmu->encoder == TABLE_ENCODE_PERF && find_system(request, pmu, name);
@@ -98,7 +98,7 @@ static int find_event(struct request *request, const char **string)
 		return PFM_ERR_NOTFOUND;
 	if (!separator)
 		return find_in_present(request, name) ? PFM_SUCCESS : PFM_ERR_NOTFOUND;
-	pmu = tly_table_find_pmu(unit, separator - unit);
+	pmu = tly_pfm_table_find_pmu(unit, separator - unit);
 	if (!pmu || !(host_has(pmu) || tly_pfm_host.encode_inactive))
 		return PFM_ERR_NOTFOUND;
 	return find_in_unit(request, pmu, name) ? PFM_SUCCESS : PFM_ERR_NOTFOUND;
@@ -238,7 +238,7 @@ static int find_mask(const struct request *request, struct span name)
 	const struct tracepoint_system *system = request->event.system;
 
 	if (!system)
-		return tly_table_find_mask(request->event.entry, name.start, name.len);
+		return tly_pfm_table_find_mask(request->event.entry, name.start, name.len);
 	for (size_t i = 0; i < system->n_points; i++)
 		if (span_is(name, system->points[i]))
 			return i;

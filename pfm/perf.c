@@ -26,7 +26,7 @@ static int encode_tracepoint(struct request *request)
 
 	if (request->tracepoint < 0)
 		return PFM_ERR_UMASK;
-	if (!tly_tracepoint_id(request->event.system, request->tracepoint, &id))
+	if (!tly_pfm_tracepoint_id(request->event.system, request->tracepoint, &id))
 		return PFM_ERR_NOTSUPP;
 	request->codes[0] = id;
 	request->n_codes = 1;

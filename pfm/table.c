@@ -69,7 +69,7 @@ static bool is(uint32_t string, const char *name, size_t len)
 	return strncasecmp(s, name, len) == 0 && s[len] == '\0';
 }
 
-const struct table_pmu *tly_table_find_pmu(const char *name, size_t len)
+const struct table_pmu *tly_pfm_table_find_pmu(const char *name, size_t len)
 {
 	unsigned int i = find(WHERE_PMU, name, len);
 	const struct table_pmu *pmu = table_pmus() + i;
@@ -77,14 +77,14 @@ const struct table_pmu *tly_table_find_pmu(const char *name, size_t len)
 	return i < tly_pfm_table.n_pmus && is(pmu->name, name, len) ? pmu : NULL;
 }
 
-int tly_table_find_event(const struct table_pmu *pmu, const char *name, size_t len)
+int tly_pfm_table_find_event(const struct table_pmu *pmu, const char *name, size_t len)
 {
 	unsigned int i = find(pmu - table_pmus(), name, len) - pmu->first_event;
 
 	return i < pmu->n_events && is(table_event(pmu, i)->name, name, len) ? (int)i : -1;
 }
 
-int tly_table_find_mask(const struct table_event *event, const char *name, size_t len)
+int tly_pfm_table_find_mask(const struct table_event *event, const char *name, size_t len)
 {
 	unsigned int i = find(WHERE_MASKS + event->first_mask, name, len) - event->first_mask;
 

@@ -171,8 +171,8 @@ static inline const struct table_mask *table_masks(const struct table_event *eve
  * The PMU, the number of the event of a PMU, the number of the mask of an event, by name, without
  * regard to case; NULL or -1 if there is none. The name need not end in a zero byte.
  */
-const struct table_pmu *tly_table_find_pmu(const char *name, size_t len);
-int tly_table_find_event(const struct table_pmu *pmu, const char *name, size_t len);
-int tly_table_find_mask(const struct table_event *event, const char *name, size_t len);
+const struct table_pmu *tly_pfm_table_find_pmu(const char *name, size_t len);
+int tly_pfm_table_find_event(const struct table_pmu *pmu, const char *name, size_t len);
+int tly_pfm_table_find_mask(const struct table_event *event, const char *name, size_t len);
 
 #endif

@@ -138,7 +138,7 @@ static void load(void)
 	found.known = true;
 }
 
-const struct tracepoint_system *tly_tracepoint_systems(size_t *n)
+const struct tracepoint_system *tly_pfm_tracepoint_systems(size_t *n)
 {
 	pthread_mutex_lock(&found.lock);
 	if (!found.known)
@@ -148,7 +148,7 @@ const struct tracepoint_system *tly_tracepoint_systems(size_t *n)
 	return found.systems;
 }
 
-bool tly_tracepoint_id(const struct tracepoint_system *system, size_t point, uint64_t *id)
+bool tly_pfm_tracepoint_id(const struct tracepoint_system *system, size_t point, uint64_t *id)
 {
 	char path[1024];
 	FILE *file;
@@ -165,7 +165,7 @@ bool tly_tracepoint_id(const struct tracepoint_system *system, size_t point, uin
 	return ok;
 }
 
-void tly_tracepoints_forget(void)
+void tly_pfm_tracepoints_forget(void)
 {
 	pthread_mutex_lock(&found.lock);
 	for (size_t i = 0; i < found.n; i++)

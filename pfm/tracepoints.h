@@ -20,12 +20,12 @@ struct tracepoint_system {
 };
 
 /* The systems there are; none where tracefs cannot be read. Stays as it is until forgotten. */
-const struct tracepoint_system *tly_tracepoint_systems(size_t *n);
+const struct tracepoint_system *tly_pfm_tracepoint_systems(size_t *n);
 
 /* Returns whether the number could be read. */
-bool tly_tracepoint_id(const struct tracepoint_system *system, size_t point, uint64_t *id);
+bool tly_pfm_tracepoint_id(const struct tracepoint_system *system, size_t point, uint64_t *id);
 
-/* Not while another thread uses what tly_tracepoint_systems() returned. */
-void tly_tracepoints_forget(void);
+/* Not while another thread uses what tly_pfm_tracepoint_systems() returned. */
+void tly_pfm_tracepoints_forget(void);
 
 #endif

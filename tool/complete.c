@@ -93,7 +93,7 @@ static void complete_events(struct typed typed)
 	puts(":nospace");
 	tally_events_enumerate(1u << TALLY_EVENT_HARDWARE | 1u << TALLY_EVENT_SOFTWARE |
 				       1u << TALLY_EVENT_CACHE | 1u << TALLY_EVENT_PMU |
-				       1u << TALLY_EVENT_TRACEPOINT,
+				       1u << TALLY_EVENT_TRACEPOINT | 1u << TALLY_EVENT_VENDOR,
 			       offer_event, &o, NULL);
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
 		offer(o.typed, prefixes[i][0], prefixes[i][1]);

@@ -17,6 +17,7 @@
 enum {
 	KEY_JSON = 0x100,
 	KEY_ATTR,
+	KEY_ALL_PMUS,
 };
 
 static const struct tool_option options[] = {
@@ -25,6 +26,8 @@ static const struct tool_option options[] = {
 	{KEY_JSON, "json", TOOL_NONE, false, NULL, "write JSON (tally-list(1) has the schema)"},
 	{KEY_ATTR, "attr", TOOL_NONE, false, NULL,
 	 "show the perf_event_attr that each EVENT stands for"},
+	{KEY_ALL_PMUS, "all-pmus", TOOL_NONE, false, NULL,
+	 "show the events of processors that this machine has not, too"},
 	{0},
 };
 
@@ -37,9 +40,13 @@ const struct list_kind list_kinds[TALLY_EVENT_KINDS] = {
 	[TALLY_EVENT_RAW] = {"raw", "raw", "Raw events"},
 	[TALLY_EVENT_BREAKPOINT] = {"mem", "breakpoint", "Hardware breakpoints"},
 	[TALLY_EVENT_PROBE] = {"probe", "probe", "Dynamic probes"},
+	[TALLY_EVENT_VENDOR] = {"vendor", "vendor",
+				"Events of this processor, as its vendor calls them"},
+	[TALLY_EVENT_FOREIGN] = {"foreign", "foreign", "Events of other processors"},
 };
 
-#define ALL_KINDS ((1u << TALLY_EVENT_KINDS) - 1)
+/* What this machine may have. */
+#define ALL_KINDS (((1u << TALLY_EVENT_KINDS) - 1) & ~(1u << TALLY_EVENT_FOREIGN))
 
 struct query {
 	unsigned int kinds;
@@ -163,7 +170,7 @@ static int add_entry(const struct tally_event_info *info, void *ctx)
 	grown = reallocarray(list->entries, list->nr + 1, sizeof(*grown));
 	if (!grown)
 		goto no_memory;
-	if (entry.kind <= TALLY_EVENT_PMU)
+	if (entry.kind <= TALLY_EVENT_PMU || entry.kind == TALLY_EVENT_VENDOR)
 		entry.state = list_try(entry.name);
 	list->entries = grown;
 	list->entries[list->nr++] = entry;
@@ -320,7 +327,7 @@ static int written(int status)
 static int run(const struct tool_command *command, int argc, char **argv)
 {
 	struct tool_parse parse = {.command = command, .argc = argc, .argv = argv};
-	bool json = false, attr = false;
+	bool json = false, attr = false, all_pmus = false;
 	struct list list = {0};
 	struct query query = {.list = &list};
 	unsigned int kind;
@@ -331,6 +338,8 @@ static int run(const struct tool_command *command, int argc, char **argv)
 			list.verbose = true;
 		else if (key == KEY_JSON)
 			json = true;
+		else if (key == KEY_ALL_PMUS)
+			all_pmus = true;
 		else
 			attr = true;
 	}
@@ -345,6 +354,8 @@ static int run(const struct tool_command *command, int argc, char **argv)
 			query.kinds |= kind;
 		else
 			query.patterns[query.nr_patterns++] = argv[i];
+	if (all_pmus)
+		query.kinds |= 1u << TALLY_EVENT_VENDOR | 1u << TALLY_EVENT_FOREIGN;
 	if (!query.kinds)
 		query.kinds = ALL_KINDS;
 	return written(list_events(&query, json));
@@ -353,7 +364,7 @@ static int run(const struct tool_command *command, int argc, char **argv)
 const struct tool_command list_command = {
 	.name = "list",
 	.summary = "list the events of this machine, and search them",
-	.usage = "[-v] [--json] [hw|sw|cache|pmu|tracepoint|raw|mem|probe]... [PATTERN...]",
+	.usage = "[-v] [--json] [hw|sw|cache|pmu|tracepoint|raw|mem|probe|vendor]... [PATTERN...]",
 	.options = options,
 	.run = run,
 };

@@ -10,6 +10,7 @@
  *
  * Accepted: generic hardware, software and cache names with their aliases; rNNN; type:config;
  * pmu/term=value,.../ with what sysfs says of the unit; sys:event with globs;
+ * vendors' names of events, [unit::]EVENT[:MASK]..., as libtally-pfm has them (L2_RQSTS:MISS);
  * mem:addr[/len][:rwx]; kprobe:, kretprobe:, uprobe: and uretprobe: with func[+offset] or
  * path:symbol[+offset]; {a,b,c} groups; modifiers u k h H G I p pp ppp P S D W e; the per-event
  * terms period, freq, name, call-graph, stack-size, max-stack, aux-output, aux-sample-size, config,
@@ -130,8 +131,10 @@ enum tally_event_kind {
 	TALLY_EVENT_RAW,
 	TALLY_EVENT_BREAKPOINT,
 	TALLY_EVENT_PROBE,
+	TALLY_EVENT_VENDOR,  /* of this machine's processor, by its vendor's names */
+	TALLY_EVENT_FOREIGN, /* of processors that this machine has not: these are not accepted */
 };
-#define TALLY_EVENT_KINDS 8
+#define TALLY_EVENT_KINDS 10
 
 /* One entry of the enumeration; the strings are valid during the callback only. */
 struct tally_event_info {
@@ -143,7 +146,7 @@ struct tally_event_info {
 	const char *name;
 	const char *alias;    /* its other name ("cpu-cycles" for "cycles"), or "" */
 	const char *pmu;      /* or "" */
-	const char *encoding; /* pmu/term=value/ it stands for, or "" */
+	const char *encoding; /* pmu/term=value/ or rHEX that it stands for, or "" */
 	const char *unit;     /* or "" */
 	const char *desc;     /* one line: what is counted; "" for tracepoints, which have fields */
 };

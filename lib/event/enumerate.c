@@ -11,6 +11,7 @@
 #include "lib/event/names.h"
 #include "lib/event/pmu.h"
 #include "lib/event/tracepoint.h"
+#include "lib/event/vendor.h"
 
 struct enumeration {
 	const struct tly_roots *roots;
@@ -174,6 +175,33 @@ static int offer_probes(const struct enumeration *enumeration)
 	return ret;
 }
 
+static int offer_vendors(const struct tly_vendor_event *event, void *ctx)
+{
+	return offer(ctx, (struct tally_event_info){.kind = TALLY_EVENT_VENDOR,
+						    .name = event->name,
+						    .pmu = event->unit,
+						    .encoding = event->encoding,
+						    .desc = event->desc});
+}
+
+static int offer_vendor(const struct enumeration *enumeration)
+{
+	return tly_vendor_walk(false, offer_vendors, (void *)enumeration);
+}
+
+static int offer_others(const struct tly_vendor_event *event, void *ctx)
+{
+	return offer(ctx, (struct tally_event_info){.kind = TALLY_EVENT_FOREIGN,
+						    .name = event->name,
+						    .pmu = event->unit,
+						    .desc = event->desc});
+}
+
+static int offer_foreign(const struct enumeration *enumeration)
+{
+	return tly_vendor_walk(true, offer_others, (void *)enumeration);
+}
+
 int tly_events_enumerate(unsigned int kinds, const struct tly_roots *roots,
 			 int (*visit)(const struct tally_event_info *info, void *ctx), void *ctx,
 			 struct tally_error *err)
@@ -187,6 +215,8 @@ int tly_events_enumerate(unsigned int kinds, const struct tly_roots *roots,
 		[TALLY_EVENT_RAW] = offer_raw,
 		[TALLY_EVENT_BREAKPOINT] = offer_breakpoint,
 		[TALLY_EVENT_PROBE] = offer_probes,
+		[TALLY_EVENT_VENDOR] = offer_vendor,
+		[TALLY_EVENT_FOREIGN] = offer_foreign,
 	};
 	const struct enumeration enumeration = {.roots = roots, .visit = visit, .ctx = ctx};
 

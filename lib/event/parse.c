@@ -8,8 +8,8 @@
  *		  | ("kprobe:" | "kretprobe:" | "uprobe:" | "uretprobe:") place [ ":" modifiers ]
  *		  | number ":" number [ terms ] [ ":" modifiers ]
  *		  | word ":" word [ terms ] [ ":" modifiers ]
- *		  | word [ terms ] [ ":" modifiers ]
- *	terms	  = "/" [ term { "," term } ] "/"
+ *		  | [ word "::" ] word { ( ":" | "." ) word [ "=" value ] } [ terms ] [ ":"
+ *modifiers ] | word [ terms ] [ ":" modifiers ] terms	  = "/" [ term { "," term } ] "/"
  *
  * The ':' before modifiers may be left out behind terms. White space is allowed around an event.
  */
@@ -29,6 +29,7 @@
 #include "lib/event/pmu_event.h"
 #include "lib/event/probe.h"
 #include "lib/event/tracepoint.h"
+#include "lib/event/vendor.h"
 
 struct tly_span tly_span_of(const char *text)
 {
@@ -181,6 +182,31 @@ static int parse_tracepoint(struct tly_parse *parse, struct tly_span system, con
 	return tly_tracepoint_add(parse, system, take_word(cursor));
 }
 
+/* "a:b" is a mask of a vendor's event where this machine has an event a, else a tracepoint. */
+static int parse_pair(struct tly_parse *parse, struct tly_span word, const char **cursor)
+{
+	int ret = tly_vendor_add(parse, word, cursor);
+
+	if (ret)
+		return ret;
+	ret = parse_tracepoint(parse, word, cursor);
+	if (ret == -ENOENT || ret == -ENOTSUP || ret == -EACCES)
+		return tly_vendor_elsewhere(parse, word) ? -ENOENT : ret;
+	return ret;
+}
+
+/* A word of which no more is known. */
+static int parse_word(struct tly_parse *parse, struct tly_span word, const char **cursor)
+{
+	int ret = tly_pmu_add_event(parse, word);
+
+	if (!ret)
+		ret = tly_vendor_add(parse, word, cursor);
+	if (!ret)
+		ret = tly_vendor_elsewhere(parse, word);
+	return ret ? ret : tly_plain_unknown(parse, word);
+}
+
 static int parse_unit(struct tly_parse *parse, struct tly_span word, const char **cursor)
 {
 	struct tly_terms terms;
@@ -191,6 +217,15 @@ static int parse_unit(struct tly_parse *parse, struct tly_span word, const char 
 				  (struct tly_span){word.at, *cursor - word.at});
 	tly_terms_free(&terms);
 	return ret;
+}
+
+/* What stands before terms is a unit; if it is none, it may be a vendor's event. */
+static int parse_vendor_with_terms(struct tly_parse *parse, struct tly_span word,
+				   const char **cursor)
+{
+	struct tly_pmu unit;
+
+	return tly_pmu_find(parse->roots, word, &unit) ? tly_vendor_add(parse, word, cursor) : 0;
 }
 
 static int parse_named(struct tly_parse *parse, const char **cursor)
@@ -208,16 +243,18 @@ static int parse_named(struct tly_parse *parse, const char **cursor)
 	if (ret < 0)
 		return ret;
 	if (!ret) {
-		if (**cursor == '/')
-			return parse_unit(parse, word, cursor);
-		if (**cursor == ':' && tly_number(word, &type)) {
-			ret = parse_numbers(parse, word, type, cursor);
-		} else if (**cursor == ':' && !only_modifiers(*cursor)) {
-			ret = parse_tracepoint(parse, word, cursor);
-		} else {
-			ret = tly_pmu_add_event(parse, word);
+		if (**cursor == '/') {
+			ret = parse_vendor_with_terms(parse, word, cursor);
 			if (!ret)
-				return tly_plain_unknown(parse, word);
+				return parse_unit(parse, word, cursor);
+		} else if (**cursor == ':' && tly_number(word, &type)) {
+			ret = parse_numbers(parse, word, type, cursor);
+		} else if (starts_with(*cursor, "::")) {
+			ret = tly_vendor_add(parse, word, cursor);
+		} else if (**cursor == ':' && !only_modifiers(*cursor)) {
+			ret = parse_pair(parse, word, cursor);
+		} else {
+			ret = parse_word(parse, word, cursor);
 		}
 		if (ret < 0)
 			return ret;

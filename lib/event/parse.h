@@ -5,7 +5,7 @@
  *	parse.c		lists and groups; decides what kind of event a text is
  *	modifiers.c	the letters behind the last ':'
  *	terms.c		/term=value,.../ and the terms that every event takes
- *	plain.c, pmu.c, tracepoint.c, breakpoint.c, probe.c	one kind of event each
+ *	plain.c, pmu.c, tracepoint.c, breakpoint.c, probe.c, vendor.c	one kind of event each
  */
 #ifndef LIB_EVENT_PARSE_H
 #define LIB_EVENT_PARSE_H

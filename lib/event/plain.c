@@ -11,6 +11,7 @@
 #include "lib/event/nearest.h"
 #include "lib/event/pmu.h"
 #include "lib/event/tracepoint.h"
+#include "lib/event/vendor.h"
 
 /* Looks for several kinds of core once for each text, and only when an event depends on it. */
 static int find_cores(struct tly_parse *parse)
@@ -99,6 +100,7 @@ int tly_plain_unknown(struct tly_parse *parse, struct tly_span word)
 	}
 	tly_pmu_suggest(parse->roots, &nearest);
 	tly_tracepoint_suggest(parse->roots, &nearest);
+	tly_vendor_suggest(&nearest);
 	if (!tly_nearest_format(&nearest, remedy, sizeof(remedy)))
 		return tly_error_remedy(parse->err,
 					"'tally list' shows the events of this machine");

@@ -222,17 +222,13 @@ static int apply_term(struct tly_parse *parse, struct tly_event *event, const st
 	return apply_format(parse, event, pmu, term);
 }
 
-static int add_unit(struct tly_parse *parse, const struct tly_pmu *pmu,
-		    const struct tly_terms *terms, const char *name)
+int tly_pmu_bind(struct tly_parse *parse, struct tly_event *event, const struct tly_pmu *pmu)
 {
-	struct tly_event *event = tly_parse_add(parse, pmu->type, 0, tly_span_of(name));
 	char text[1024];
-	int ret = 0;
 
-	if (!event)
-		return tly_parse_no_memory(parse);
 	/* Units outside of the processors refuse all attr.exclude_ bits. */
-	event->attr.attr.exclude_guest = pmu->core;
+	if (!pmu->core)
+		event->attr.attr.exclude_guest = 0;
 	event->core = pmu->core;
 	event->event.pmu = tly_event_string(event, pmu->name, strlen(pmu->name));
 	if (!event->event.pmu)
@@ -242,6 +238,15 @@ static int add_unit(struct tly_parse *parse, const struct tly_pmu *pmu,
 		if (!event->event.cpus)
 			return tly_parse_no_memory(parse);
 	}
+	return 0;
+}
+
+static int add_unit(struct tly_parse *parse, const struct tly_pmu *pmu,
+		    const struct tly_terms *terms, const char *name)
+{
+	struct tly_event *event = tly_parse_add(parse, pmu->type, 0, tly_span_of(name));
+	int ret = event ? tly_pmu_bind(parse, event, pmu) : tly_parse_no_memory(parse);
+
 	for (size_t i = 0; !ret && i < terms->nr; i++)
 		ret = apply_term(parse, event, pmu, &terms->terms[i], terms);
 	return ret;

@@ -14,6 +14,9 @@
 int tly_pmu_add(struct tly_parse *parse, struct tly_span word, const struct tly_terms *terms,
 		struct tly_span text);
 
+/* Makes @event one of the unit @pmu: opened where its cpumask says, without bits it refuses. */
+int tly_pmu_bind(struct tly_parse *parse, struct tly_event *event, const struct tly_pmu *pmu);
+
 /* Sets a one-bit term of the unit in @event. */
 int tly_pmu_set(struct tly_parse *parse, struct tly_event *event, const struct tly_pmu *pmu,
 		const char *term);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/error.h"
+#include "lib/event/vendor.h"
 #include "lib/readfile.h"
 
 #define NAME_SIZE 128 /* of a system or of an event; the kernel's own names are shorter */
@@ -164,6 +165,7 @@ static int unknown(struct tly_parse *parse, struct tly_span span)
 	tly_parse_error(parse, -ENOENT, span.at, "no tracepoint '%.*s'", TLY_SPAN(span));
 	tly_nearest_init(&nearest, span.at, span.length);
 	tly_tracepoint_suggest(parse->roots, &nearest);
+	tly_vendor_suggest(&nearest);
 	if (!tly_nearest_format(&nearest, remedy, sizeof(remedy)))
 		return tly_error_remedy(parse->err, "'tally list tracepoint' shows those of this "
 						    "machine");

@@ -123,6 +123,16 @@ def case_the_events_of_libpfm4_use_nothing_else_of_ours():
     hold('pfm', lambda path, name: folder_of(name) == 'pfm')
 
 
+def case_vendors_events_are_asked_for_in_one_place():
+    users = set()
+    for top in ('lib', 'tool', 'monitor', 'runtime', 'abi'):
+        for path in sources(top):
+            with open(os.path.join(ROOT, path)) as source:
+                if re.search(r'^[ \t]*#[ \t]*include[ \t]*<perfmon/', source.read(), re.M):
+                    users.add(path)
+    equal(users, {'lib/event/vendor.h'})
+
+
 def case_examples_use_what_is_installed():
     hold('examples', lambda path, name: name in PUBLIC or name == 'tally/tally.h')
 

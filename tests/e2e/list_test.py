@@ -157,10 +157,40 @@ def case_what_perf_refuses_is_refused():
 
 
 def case_every_listed_event_can_be_named():
-    names = [e['name'] for e in tally_json('list', '--json', 'hw', 'sw', 'cache', 'pmu')]
+    names = [e['name'] for e in tally_json('list', '--json', 'hw', 'sw', 'cache', 'pmu', 'vendor')]
     check(len(names) > 50, len(names))
     attrs = tally_json('list', '--attr', '--json', *names)
     check(len(attrs) >= len(names))
+
+
+def case_vendors_events_are_listed_and_can_be_named():
+    env = {'LIBPFM_FORCE_PMU': 'skx'}
+    listed = tally_json('list', '--json', 'vendor', env=env)
+    check(len(listed) > 300, len(listed))
+    equal({e['pmu'] for e in listed}, {'skx'})
+    for event in listed:
+        check(event['description'], event['name'])
+    names = [e['name'] for e in listed]
+    attrs = tally_json('list', '--attr', '--json', *names, env=env)
+    equal([a['name'] for a in attrs], names)
+    by_raw = tally_json('list', '--attr', '--json', *(e['encoding'] for e in listed))
+    for name, a, b in zip(names, attrs, by_raw):
+        equal(a['attr'], b['attr'], name)
+
+
+def case_events_of_all_processors_are_listed():
+    env = {'LIBPFM_FORCE_PMU': 'skx'}
+    listed = tally_json('list', '--json', '--all-pmus', 'MEM_LOAD_RETIRED:L3_MISS', env=env)
+    units = {e['pmu']: e for e in listed}
+    check(len(units) > 5, units)
+    equal(units['skx']['name'], 'MEM_LOAD_RETIRED:L3_MISS')
+    equal(units['icl']['name'], 'icl::MEM_LOAD_RETIRED:L3_MISS')
+    equal(units['icl']['kind'], 'foreign')
+    equal(units['icl']['available'], None)
+    done = tally('list', '--attr', 'icl::MEM_LOAD_RETIRED:L3_MISS', env=env)
+    equal(done.returncode, 1)
+    contains(done.stderr, "icl is not this machine's")
+    contains(done.stderr, 'this machine has skx')
 
 
 def case_tracepoints_are_all_there():
