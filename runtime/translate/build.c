@@ -94,12 +94,16 @@ static bool take_page(struct builder *b, uint64_t page)
 static bool next_insn(struct builder *b, struct build_fault *fault)
 {
 	const uint64_t page = b->pc >> PAGE_SHIFT;
+	struct code_range beyond;
 
 	if (!take_page(b, page) || !fetch(b, fault))
 		return false;
 	if ((b->pc + b->insn.length - 1) >> PAGE_SHIFT == page)
 		return true;
-	/* It goes over the border: what was read there may have changed before it was watched. */
+	/* It goes over the border: what was read there may have changed before it was watched, and
+	 * may be writable where what is before it is not. */
+	if (b->pc + b->insn.length > b->range.end && !memory_code(b->range.end, &beyond))
+		b->range.writable |= beyond.writable;
 	return take_page(b, page + 1) && fetch(b, fault);
 }
 
@@ -296,6 +300,17 @@ static void emit_arrival(struct builder *b, struct entry *entry)
 		entry->pad = emit_pad(b, b->pc);
 }
 
+/* Whether the first instruction may be on a page that is not watched. */
+static bool begins_hot(const struct builder *b, uint64_t pc)
+{
+	const uint64_t last = pc + INSN_MAX - 1;
+
+	if (b->range.writable && cache_is_hot(b->cache, pc >> PAGE_SHIFT))
+		return true;
+	return (b->range.writable || last >= b->range.end) &&
+	       cache_is_hot(b->cache, last >> PAGE_SHIFT);
+}
+
 /* Begins a fragment at the end of the arrays; nobody knows it until it is published. */
 static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct build_fault *fault)
 {
@@ -311,8 +326,7 @@ static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct bui
 	b->pc = b->source_end = pc;
 	b->limit = MAX_INSNS;
 	b->fragment = f;
-	if (b->range.writable && !(flags & FRAGMENT_STEP) &&
-	    cache_is_hot(b->cache, pc >> PAGE_SHIFT))
+	if (!(flags & FRAGMENT_STEP) && begins_hot(b, pc))
 		flags |= FRAGMENT_CHECKED;
 	*f = (struct fragment){
 		.pc = pc,

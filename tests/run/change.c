@@ -280,6 +280,41 @@ static void case_read_across(void)
 	}
 }
 
+/*
+ * An instruction on the border of two pages, the second of which is written again and again: first
+ * beside the code, then the end of the instruction. The first page may be written to, or not.
+ */
+static void over_the_border(int protection)
+{
+	char *code = map(2 * PAGE, RWX), *start = code + PAGE - 2;
+	long sum = 0;
+
+	put(start, 7);
+	need(mprotect(code, PAGE, protection) == 0);
+	for (int i = 0; i < 200; i++) {
+		code[PAGE + 100] = (char)i;
+		put(code + PAGE + 200, i);
+		sum += call(code + PAGE + 200) + call(start);
+	}
+	for (int i = 0; i < 200; i++) {
+		start[2] = (char)i; /* a byte of the value */
+		sum += call(start);
+	}
+	/* A page that is watched by now, unless nobody watches any more. */
+	need(mprotect(code, PAGE, RWX) == 0);
+	for (int i = 0; i < 3; i++) {
+		put(code, i);
+		sum += call(code);
+	}
+	say("sum %ld\n", sum);
+}
+
+static void case_over_the_border(void)
+{
+	over_the_border(RWX);
+	over_the_border(PROT_READ | PROT_EXEC);
+}
+
 static void case_libraries(void)
 {
 	static const char *const names[] = {"PLUGIN1", "PLUGIN2"};
@@ -522,6 +557,7 @@ const struct test_case cases[] = {
 	{"two_views", case_two_views},
 	{"by_the_kernel", case_by_the_kernel},
 	{"read_across", case_read_across},
+	{"over_the_border", case_over_the_border},
 	{"libraries", case_libraries},
 	{"between_threads", case_between_threads},
 	{"makers", case_makers},
