@@ -125,14 +125,6 @@ int core_refresh(uint32_t index, int overflows)
 	return 0;
 }
 
-/* What has been counted towards the next sample is forgotten. */
-static void restart_period(const struct core_task *task, struct core_event *event)
-{
-	event->left = (int64_t)event->period;
-	if (event->state == CORE_ACTIVE)
-		core_sampling_in(event, core_count_counter(task, event));
-}
-
 int core_set_period(uint32_t index, uint64_t period)
 {
 	struct core_event *event = core_event(index);
@@ -144,11 +136,9 @@ int core_set_period(uint32_t index, uint64_t period)
 		return -EINVAL;
 	task = core_event_lock(event);
 	event->attr.sample_period = period; /* or frequency: one word */
-	if (!event->attr.freq)
-		event->period = period;
 	if (!task)
 		return 0;
-	restart_period(task, event);
+	core_sampling_restart(task, event);
 	core_schedule(task);
 	core_task_unlock(task);
 	return 0;

@@ -102,8 +102,9 @@ void core_host_namespaces(struct perf_ns_link_info *to);
 /* Call chain of the caller, innermost first, without the instruction pointer; how many. */
 size_t core_host_callchain(uint64_t *to, size_t max);
 
-/* The last branches, newest first, as struct perf_branch_entry; how many. */
+/* The last branches, newest first, each with its type and flags; with @calls those that called the
+ * functions that have not returned yet. How many. */
 struct perf_branch_entry;
-size_t core_host_branches(struct perf_branch_entry *to, size_t max);
+size_t core_host_branches(struct perf_branch_entry *to, size_t max, bool calls);
 
 #endif

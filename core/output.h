@@ -10,6 +10,8 @@
 #ifndef CORE_OUTPUT_H
 #define CORE_OUTPUT_H
 
+#include <stdbool.h>
+
 #include "core/event.h"
 #include "core/task.h"
 
@@ -28,6 +30,9 @@ void core_poll_wake(struct core_event *event);
 
 /* A new event, or a copy of one: period and first overflow as its attr says. */
 void core_sampling_init(struct core_event *event);
+
+/* PERF_EVENT_IOC_PERIOD: what has been counted towards the next sample is forgotten. */
+void core_sampling_restart(const struct core_task *task, struct core_event *event);
 
 /* It becomes active, or is no longer, while its task's counter is at @counter. */
 static inline void core_sampling_in(struct core_event *event, uint64_t counter)

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A host for the tests of the core: everything that it is asked is what the test has put here, and
+ * what it is told is written down here. The arena is ordinary memory.
+ */
+#ifndef CORE_FAKE_HOST_H
+#define CORE_FAKE_HOST_H
+
+#include <asm/perf_regs.h>
+#include <linux/perf_event.h>
+
+#include "core/core.h"
+#include "core/host.h"
+
+struct fake_told {
+	uint32_t event;
+	int what; /* revents of a wake, band of a signal */
+	uint64_t address;
+};
+
+struct fake_log {
+	struct fake_told of[64];
+	size_t nr; /* that came, also beyond those that fit */
+};
+
+extern struct fake_host {
+	uint64_t tsc;  /* nanoseconds, with the settings of fake_begin() */
+	uint64_t rate; /* of what fake_run() counts, a second: time passes; 0: it does not */
+	uint64_t clock;
+	int cpu;
+	int32_t tid;
+	struct core_task *task; /* the caller */
+
+	uint64_t software[64]; /* by enum core_kind */
+	uint64_t regs[PERF_REG_X86_64_MAX];
+	uint64_t chain[600];
+	size_t frames;
+	struct perf_branch_entry branch[64];
+	size_t branches;
+	struct core_access access;
+	bool has_access;
+	unsigned char *memory; /* of the caller, from memory_at on */
+	uint64_t memory_at;
+	size_t memory_size;
+
+	struct fake_log wakes, signals, traps, kicks;
+	uint64_t discarded; /* bytes */
+} fake;
+
+/* A new arena, with a task at page 1 that is the caller. */
+void fake_begin(void);
+void fake_end(void);
+
+/* An event of the caller that counts, as core_open() would have made it. */
+uint32_t fake_event(const struct perf_event_attr *attr, enum core_kind kind);
+
+/* The caller's code has counted @n of @kind, up to where an overflow is due if there is one. */
+void fake_run(enum core_kind kind, uint64_t n);
+
+#endif

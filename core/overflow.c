@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Overflows: a counter has come to where an event wants a sample. What follows, in this order: the
+ * next one is set, the rate is looked after, the sample is written, who waits is told.
+ *
+ * Time runs in ticks for one purpose: more than max_sample_rate samples a second, measured over a
+ * tick, throttle the event until the next. There is no timer that would end that; a throttled event
+ * looks at the clock at some more overflows, and samples again at the first in a new tick.
+ */
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <signal.h>
+
+#include "core/arena.h"
+#include "core/core.h"
+#include "core/count.h"
+#include "core/host.h"
+#include "core/output.h"
+#include "core/record.h"
+#include "core/sample.h"
+#include "core/schedule.h"
+#include "core/sideband.h"
+#include "core/time.h"
+
+#define SECOND UINT64_C(1000000000)
+#define TICKS  250 /* a second */
+#define TICK   (SECOND / TICKS)
+
+/* How often a throttled event looks whether the next tick has come, about. */
+#define LOOKS 8
+
+static bool is_clock(const struct core_event *event)
+{
+	return event->kind == CORE_TASK_CLOCK || event->kind == CORE_CPU_CLOCK;
+}
+
+static bool is_software(const struct core_event *event)
+{
+	return event->kind >= CORE_HARDWARE_KINDS && !is_clock(event);
+}
+
+/* ---- periods ---- */
+
+static void begin_period(struct core_event *event, uint64_t period)
+{
+	event->period = period;
+	event->last_period = period;
+	event->left = (int64_t)period;
+}
+
+static uint64_t first_period(const struct core_event *event)
+{
+	const struct perf_event_attr *attr = &event->attr;
+
+	if (!attr->sample_period) /* nor frequency: one word */
+		return 0;
+	if (attr->freq)
+		return 1;
+	/* What happens one by one, and is to tell how often it did, is told each time. */
+	if (is_software(event) && attr->sample_type & PERF_SAMPLE_PERIOD)
+		return 1;
+	return attr->sample_period;
+}
+
+void core_sampling_init(struct core_event *event)
+{
+	begin_period(event, first_period(event));
+}
+
+void core_sampling_restart(const struct core_task *task, struct core_event *event)
+{
+	/* A frequency finds its period from the one that the old frequency had found. */
+	begin_period(event, event->attr.freq ? event->period : first_period(event));
+	if (event->state == CORE_ACTIVE)
+		core_sampling_in(event, core_count_counter(task, event));
+}
+
+static bool is_sampling(const struct core_event *event)
+{
+	return event->period;
+}
+
+/*
+ * The period with which @events in @time ns would have given the wanted frequency, and an eighth of
+ * the way there: what happens is uneven. But the whole way if far less happens than before, since
+ * the next occasion would be late.
+ */
+static void adjust(struct core_event *event, uint64_t time, uint64_t events)
+{
+	unsigned __int128 wanted = (unsigned __int128)events * SECOND;
+	int64_t step;
+
+	wanted /= (unsigned __int128)time * event->attr.sample_freq;
+	if (wanted > INT64_MAX)
+		wanted = INT64_MAX;
+	step = (int64_t)wanted - (int64_t)event->period;
+	if ((uint64_t)wanted >= event->period / 2)
+		step = (step + (step >= 0 ? 7 : -7)) / 8;
+	event->period += (uint64_t)step;
+	if (!event->period)
+		event->period = 1;
+}
+
+/* Frequencies are those of the time that the task runs. */
+static void follow_frequency(struct core_event *event, uint64_t events)
+{
+	uint64_t now = core_clock(core_task(event->task));
+	uint64_t time = now - event->last_time;
+	bool first = !event->last_time;
+
+	event->last_time = now;
+	if (!first && time && (int64_t)time > 0)
+		adjust(event, time, events);
+}
+
+/* ---- rates ---- */
+
+static uint64_t samples_a_tick(void)
+{
+	return (UINT64_C(0) + core_settings()->max_sample_rate + TICKS - 1) / TICKS;
+}
+
+/* Whether the sample that is due now is one too many. */
+static bool too_many(struct core_event *event)
+{
+	uint64_t tick = core_time() / TICK;
+
+	if (event->tick != tick) {
+		event->tick = tick;
+		event->overflows = 0;
+	}
+	return ++event->overflows > samples_a_tick();
+}
+
+static void throttle(struct core_event *event)
+{
+	event->throttled = true;
+	core_tell_throttle(event, PERF_RECORD_THROTTLE);
+}
+
+/* Whether a throttled event may go on. */
+static bool released(struct core_event *event)
+{
+	if (event->tick == core_time() / TICK)
+		return false;
+	event->throttled = false;
+	core_tell_throttle(event, PERF_RECORD_UNTHROTTLE);
+	return true;
+}
+
+static uint64_t until_next_look(const struct core_event *event)
+{
+	uint64_t samples = samples_a_tick() / LOOKS;
+
+	return event->period * (samples ? samples : 1);
+}
+
+/* ---- who is told ---- */
+
+static void signal_owner(struct core_event *event, int band)
+{
+	if (event->owner.async)
+		core_host_signal(event, band);
+}
+
+/* PERF_EVENT_IOC_REFRESH has run out. */
+static void switch_off(struct core_event *event)
+{
+	struct core_task *task = core_task(event->task);
+
+	core_switch_off(task, event);
+	core_schedule(task);
+}
+
+/* One overflow; false: it was the last one for now. */
+static bool happen(struct core_event *event, const struct core_hit *hit)
+{
+	bool last = event->limit && !--event->limit;
+
+	core_sample(event, hit);
+	if (last)
+		switch_off(event);
+	if (event->attr.sigtrap)
+		core_host_sigtrap(event, hit->address);
+	signal_owner(core_opened(event), last ? POLL_HUP : POLL_IN);
+	return !last;
+}
+
+/*
+ * @times overflows at once. Only what comes in numbers can be too much: who samples each of a few
+ * things that the program does, as breakpoints, shall see each.
+ */
+static void overflow(struct core_event *event, uint64_t times, const struct core_hit *hit)
+{
+	for (; times; times--) {
+		if (too_many(event) && (event->kind < CORE_HARDWARE_KINDS || times > 1)) {
+			throttle(event);
+			core_tell_lost_samples(event, times);
+			return;
+		}
+		if (!happen(event, hit))
+			return;
+	}
+}
+
+/*
+ * The counter of @event's task has come to where it waited for, or farther: a model counts in
+ * steps. A clock that has been passed several times is told once, as by a timer.
+ */
+static void due(struct core_event *event, uint64_t counter, uint64_t address)
+{
+	uint64_t period = event->last_period, late = counter - event->due;
+	uint64_t times = 1 + late / period;
+	struct core_hit hit = {
+		.period = period,
+		.address = address,
+		.exact = event->kind <= CORE_STORES,
+	};
+
+	if (event->throttled && !released(event)) {
+		event->due = counter + until_next_look(event);
+		return;
+	}
+	if (event->attr.freq)
+		follow_frequency(event, period * times);
+	event->due = counter - late % period + event->period;
+	if ((int64_t)(event->due - counter) <= 0)
+		event->due = counter + 1;
+	event->last_period = event->period;
+	overflow(event, is_clock(event) ? 1 : times, &hit);
+}
+
+static bool is_due(const struct core_event *event, uint64_t counter)
+{
+	return is_sampling(event) && (int64_t)(counter - event->due) >= 0;
+}
+
+void core_overflow(struct core_task *task, enum core_kind kind)
+{
+	uint64_t counter;
+
+	core_task_lock(task);
+	counter = core_counter_read(task, kind);
+	core_for_each_event (event, task)
+		if (event->kind == kind && event->state == CORE_ACTIVE && is_due(event, counter))
+			due(event, counter, 0);
+	core_task_unlock(task);
+	core_task_update(task);
+}
+
+/* ---- breakpoints ---- */
+
+static bool is_hit(const struct core_event *event, unsigned int type, uint64_t address, size_t size)
+{
+	uint64_t at = event->attr.bp_addr;
+
+	if (event->kind != CORE_BREAKPOINT || event->state != CORE_ACTIVE ||
+	    !(event->attr.bp_type & type))
+		return false;
+	if (type == HW_BREAKPOINT_X)
+		return at == address;
+	return address - at < event->attr.bp_len || at - address < size;
+}
+
+void core_breakpoint(struct core_task *task, unsigned int type, uint64_t address, size_t size)
+{
+	core_task_lock(task);
+	core_for_each_event (event, task) {
+		if (!is_hit(event, type, address, size))
+			continue;
+		event->count.value++;
+		event->left--; /* no counter that others count by: `due` is what is left */
+		if (is_due(event, 0))
+			due(event, 0, event->attr.bp_addr);
+	}
+	core_task_unlock(task);
+	if (task->changed)
+		core_task_update(task);
+}

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: MIT
+/* Overflows: when they happen, how often, and who is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <linux/hw_breakpoint.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <cmocka.h>
+
+#include <tally/record.h>
+
+#include "core/arena.h"
+#include "core/fake_host.h"
+#include "core/fake_ring.h"
+#include "core/time.h"
+
+#define MILLISECOND UINT64_C(1000000)
+
+static int begin(void **state)
+{
+	(void)state;
+	fake_begin();
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	fake_end();
+	return 0;
+}
+
+static struct perf_event_attr every(uint64_t period)
+{
+	return (struct perf_event_attr){
+		.size = sizeof(struct perf_event_attr),
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD,
+		.sample_period = period,
+	};
+}
+
+static unsigned int count_records(struct fake_ring *ring, const struct perf_event_attr *attr,
+				  uint32_t type)
+{
+	const struct tally_record *record;
+	unsigned int n = 0;
+
+	while ((record = fake_next(ring, attr)))
+		n += record->type == type;
+	return n;
+}
+
+static uint64_t counter(enum core_kind kind)
+{
+	return core_counter_read(fake.task, kind);
+}
+
+/* ---- periods ---- */
+
+static void exactly_at_the_period(void **state)
+{
+	const struct perf_event_attr attr = every(1000);
+	uint32_t event = fake_event(&attr, CORE_INSTRUCTIONS);
+	struct fake_ring ring = fake_map(event, 1, true);
+
+	(void)state;
+	fake_run(CORE_INSTRUCTIONS, 999);
+	assert_null(fake_next(&ring, &attr));
+	fake_run(CORE_INSTRUCTIONS, 1);
+	assert_int_equal(fake_next(&ring, &attr)->sample.period, 1000);
+	fake_run(CORE_INSTRUCTIONS, 10000);
+	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 10);
+	assert_int_equal(counter(CORE_INSTRUCTIONS), 11000);
+}
+
+/* Each of several events on one counter at its own multiples, whatever the others do. */
+static void several_on_one_counter(void **state)
+{
+	const uint64_t periods[] = {7, 100, 101, 1000};
+	struct perf_event_attr attrs[4];
+	struct fake_ring rings[4];
+
+	(void)state;
+	fake.tsc = 0;
+	for (int i = 0; i < 4; i++) {
+		attrs[i] = every(periods[i]);
+		rings[i] = fake_map(fake_event(&attrs[i], CORE_BRANCHES), 4, true);
+	}
+	for (int i = 0; i < 1000; i++) {
+		fake.tsc += MILLISECOND;
+		fake_run(CORE_BRANCHES, 3);
+	}
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(count_records(&rings[i], &attrs[i], PERF_RECORD_SAMPLE),
+				 3000 / periods[i]);
+}
+
+/* What is left of a period is kept while the event does not count. */
+static void disabled_in_between(void **state)
+{
+	const struct perf_event_attr attr = every(100);
+	uint32_t event = fake_event(&attr, CORE_LOADS);
+	struct fake_ring ring = fake_map(event, 1, true);
+
+	(void)state;
+	fake_run(CORE_LOADS, 60);
+	core_disable(event, false);
+	core_task_update(fake.task);
+	fake_run(CORE_LOADS, 500);
+	core_enable(event, false);
+	core_task_update(fake.task);
+	fake_run(CORE_LOADS, 39);
+	assert_null(fake_next(&ring, &attr));
+	fake_run(CORE_LOADS, 1);
+	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 1);
+}
+
+/* A model counts in steps: what one of them passes is told as often as it was passed. */
+static void steps(void **state)
+{
+	const struct perf_event_attr attr = every(10);
+	uint32_t event = fake_event(&attr, CORE_CYCLES);
+	struct fake_ring ring = fake_map(event, 1, true);
+
+	(void)state;
+	fake.task->counter[CORE_CYCLES] += 35;
+	core_overflow(fake.task, CORE_CYCLES);
+	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 3);
+	fake_run(CORE_CYCLES, 4);
+	assert_null(fake_next(&ring, &attr));
+	fake_run(CORE_CYCLES, 1);
+	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 1);
+}
+
+/* A clock that was passed several times is told once, as timers do, and goes on in step. */
+static void clocks(void **state)
+{
+	const struct perf_event_attr attr = every(10);
+	uint32_t event = fake_event(&attr, CORE_TASK_CLOCK);
+	struct fake_ring ring = fake_map(event, 1, true);
+
+	(void)state;
+	fake.software[CORE_TASK_CLOCK] = 35;
+	fake.task->software = CORE_KIND_BIT(CORE_TASK_CLOCK);
+	core_overflow(fake.task, CORE_TASK_CLOCK);
+	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 1);
+	fake.software[CORE_TASK_CLOCK] = 39;
+	core_overflow(fake.task, CORE_TASK_CLOCK);
+	assert_null(fake_next(&ring, &attr));
+	fake.software[CORE_TASK_CLOCK] = 40;
+	core_overflow(fake.task, CORE_TASK_CLOCK);
+	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 1);
+}
+
+/* Things that happen one by one are told each, if samples tell how many they stand for. */
+static void software_with_periods(void **state)
+{
+	const struct perf_event_attr attr = every(5);
+	uint32_t event = fake_event(&attr, CORE_PAGE_FAULTS);
+	struct fake_ring ring = fake_map(event, 1, true);
+
+	(void)state;
+	fake_run(CORE_PAGE_FAULTS, 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(fake_next(&ring, &attr)->sample.period, 1);
+	assert_null(fake_next(&ring, &attr));
+}
+
+static void a_new_period(void **state)
+{
+	struct perf_event_attr attr = every(100);
+	uint32_t event = fake_event(&attr, CORE_STORES);
+	struct fake_ring ring = fake_map(event, 1, true);
+
+	(void)state;
+	fake_run(CORE_STORES, 90);
+	assert_int_equal(core_set_period(event, 0), -EINVAL);
+	assert_int_equal(core_set_period(event, 1ULL << 63), -EINVAL);
+	assert_int_equal(core_set_period(event, 20), 0);
+	core_task_update(fake.task);
+	fake_run(CORE_STORES, 19);
+	assert_null(fake_next(&ring, &attr));
+	fake_run(CORE_STORES, 1);
+	assert_int_equal(fake_next(&ring, &attr)->sample.period, 20);
+}
+
+/* ---- frequencies ---- */
+
+/* Samples in the second second of something that happens @rate times in each. */
+static uint64_t frequency(uint64_t asked, uint64_t rate)
+{
+	struct perf_event_attr attr = every(asked);
+	struct fake_ring ring;
+	unsigned int n = 0;
+	uint32_t event;
+
+	attr.freq = 1;
+	event = fake_event(&attr, CORE_INSTRUCTIONS);
+	ring = fake_map(event, 16, true);
+	core_clock_start(fake.task);
+	fake.rate = rate;
+	for (int i = 0; i < 200; i++) {
+		if (i == 100)
+			n = 0;
+		fake_run(CORE_INSTRUCTIONS, rate / 100);
+		n += count_records(&ring, &attr, PERF_RECORD_SAMPLE);
+	}
+	core_disable(event, false);
+	core_task_update(fake.task);
+	core_ring_unmap(event, 0);
+	return n;
+}
+
+static void frequencies(void **state)
+{
+	(void)state;
+	assert_in_range(frequency(1000, 1000000000), 950, 1050);
+	assert_in_range(frequency(100, 1000000000), 95, 105);
+	assert_in_range(frequency(4000, 10000000), 3800, 4200);
+	/* less happens than was asked for: each is told */
+	assert_int_equal(frequency(50000, 10000), 10000);
+}
+
+/* Ten times as fast, and back: the period follows within some samples. */
+static void a_frequency_follows_the_program(void **state)
+{
+	struct perf_event_attr attr = every(1000);
+	uint64_t counts[3], rates[] = {100000000, 1000000000, 100000000};
+	struct fake_ring ring;
+	uint32_t event;
+
+	(void)state;
+	attr.freq = 1;
+	event = fake_event(&attr, CORE_INSTRUCTIONS);
+	ring = fake_map(event, 64, true);
+	core_clock_start(fake.task);
+	for (int i = 0; i < 3; i++) {
+		fake.rate = rates[i];
+		fake_run(CORE_INSTRUCTIONS, rates[i]);
+		counts[i] = count_records(&ring, &attr, PERF_RECORD_SAMPLE);
+	}
+	assert_in_range(counts[0], 950, 1100);
+	assert_in_range(counts[1], 950, 1100);
+	assert_in_range(counts[2], 950, 1100);
+}
+
+/* ---- rates ---- */
+
+static void too_many_are_throttled(void **state)
+{
+	struct perf_event_attr attr = every(10);
+	const struct tally_record *record;
+	unsigned int kept = 0, after = 0;
+	struct fake_ring ring;
+	uint32_t event;
+
+	(void)state;
+	fake.tsc = 4 * MILLISECOND;
+	attr.sample_type |= PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_ID;
+	attr.sample_id_all = 1;
+	event = fake_event(&attr, CORE_INSTRUCTIONS);
+	ring = fake_map(event, 64, true);
+	fake_run(CORE_INSTRUCTIONS, 100000); /* 10000 in no time; 400 a tick are permitted */
+	while ((record = fake_next(&ring, &attr)) && record->type == PERF_RECORD_SAMPLE)
+		kept++;
+	assert_int_equal(kept, 400);
+	assert_int_equal(record->type, PERF_RECORD_THROTTLE);
+	assert_int_equal(record->throttle.id, core_event(event)->id);
+	assert_int_equal(record->throttle.stream_id, record->id.stream_id);
+	assert_int_equal(record->throttle.time, 4 * MILLISECOND);
+	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 0);
+	assert_int_equal(counter(CORE_INSTRUCTIONS), 100000); /* counted all the same */
+	fake.tsc += 4 * MILLISECOND;
+	fake_run(CORE_INSTRUCTIONS, 1500); /* it looks from time to time */
+	record = fake_next(&ring, &attr);
+	assert_int_equal(record->type, PERF_RECORD_UNTHROTTLE);
+	while ((record = fake_next(&ring, &attr)) && record->type == PERF_RECORD_SAMPLE)
+		after++;
+	assert_in_range(after, 100, 150);
+}
+
+/* Who asks for each hit of a breakpoint gets it. */
+static void breakpoints_are_not_throttled(void **state)
+{
+	struct perf_event_attr attr = every(1);
+	struct fake_ring ring;
+	uint32_t event;
+
+	(void)state;
+	attr.bp_type = HW_BREAKPOINT_W;
+	attr.bp_addr = 0x1000;
+	attr.bp_len = 4;
+	event = fake_event(&attr, CORE_BREAKPOINT);
+	ring = fake_map(event, 16, true);
+	for (int i = 0; i < 1000; i++)
+		core_breakpoint(fake.task, HW_BREAKPOINT_W, 0x1000, 4);
+	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 1000);
+}
+
+/* ---- breakpoints ---- */
+
+static void breakpoints(void **state)
+{
+	static const struct {
+		unsigned int type;
+		uint64_t address, size;
+		bool hit;
+	} cases[] = {
+		{HW_BREAKPOINT_W, 0x1000, 4, true},  {HW_BREAKPOINT_W, 0x1003, 1, true},
+		{HW_BREAKPOINT_W, 0x1004, 1, false}, {HW_BREAKPOINT_W, 0xfff, 1, false},
+		{HW_BREAKPOINT_W, 0xfff, 2, true},   {HW_BREAKPOINT_W, 0xff0, 64, true},
+		{HW_BREAKPOINT_R, 0x1000, 4, false}, {HW_BREAKPOINT_X, 0x1000, 1, false},
+	};
+	struct perf_event_attr attr = every(1);
+	struct fake_ring ring;
+	uint64_t hits = 0;
+	uint32_t event;
+
+	(void)state;
+	attr.bp_type = HW_BREAKPOINT_W;
+	attr.bp_addr = 0x1000;
+	attr.bp_len = 4;
+	attr.sample_type = PERF_SAMPLE_ADDR;
+	event = fake_event(&attr, CORE_BREAKPOINT);
+	ring = fake_map(event, 1, true);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct tally_record *record;
+
+		core_breakpoint(fake.task, cases[i].type, cases[i].address, cases[i].size);
+		hits += cases[i].hit;
+		assert_int_equal(core_event(event)->count.value, hits);
+		record = fake_next(&ring, &attr);
+		assert_int_equal(!!record, cases[i].hit);
+		if (record) {
+			assert_int_equal(record->sample.addr, 0x1000);
+			assert_false(record->misc & PERF_RECORD_MISC_EXACT_IP);
+		}
+	}
+}
+
+static void breakpoints_with_a_period(void **state)
+{
+	struct perf_event_attr attr = every(3);
+	struct fake_ring ring;
+	uint32_t event;
+
+	(void)state;
+	attr.bp_type = HW_BREAKPOINT_X;
+	attr.bp_addr = 0x1000;
+	attr.bp_len = 8;
+	attr.sample_type = PERF_SAMPLE_IP;
+	event = fake_event(&attr, CORE_BREAKPOINT);
+	ring = fake_map(event, 1, true);
+	for (int i = 0; i < 8; i++) {
+		core_breakpoint(fake.task, HW_BREAKPOINT_X, 0x1000, 1);
+		core_breakpoint(fake.task, HW_BREAKPOINT_X, 0x1001, 1);
+	}
+	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 2);
+	assert_int_equal(core_event(event)->count.value, 8);
+}
+
+/* ---- who is told ---- */
+
+static void signals(void **state)
+{
+	struct perf_event_attr attr = every(10);
+	uint32_t event = fake_event(&attr, CORE_INSTRUCTIONS);
+
+	(void)state;
+	fake_run(CORE_INSTRUCTIONS, 30);
+	assert_int_equal(fake.signals.nr, 0); /* nobody asked */
+	core_event(event)->owner.async = true;
+	fake_run(CORE_INSTRUCTIONS, 30); /* without a ring, too */
+	assert_int_equal(fake.signals.nr, 3);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(fake.signals.of[i].event, event);
+		assert_int_equal(fake.signals.of[i].what, POLL_IN);
+	}
+}
+
+static void a_limit(void **state)
+{
+	struct perf_event_attr attr = every(10);
+	uint32_t event = fake_event(&attr, CORE_INSTRUCTIONS);
+	struct fake_ring ring = fake_map(event, 1, true);
+
+	(void)state;
+	core_disable(event, false);
+	core_event(event)->owner.async = true;
+	assert_int_equal(core_refresh(event, 3), 0);
+	core_task_update(fake.task);
+	fake_run(CORE_INSTRUCTIONS, 65);
+	assert_int_equal(fake.signals.nr, 3);
+	assert_int_equal(fake.signals.of[1].what, POLL_IN);
+	assert_int_equal(fake.signals.of[2].what, POLL_HUP);
+	assert_int_equal(core_event(event)->state, CORE_OFF);
+	assert_int_equal(core_event(event)->count.value, 30);
+	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 3);
+}
+
+static void traps(void **state)
+{
+	struct perf_event_attr attr = every(1);
+	uint32_t event;
+
+	(void)state;
+	attr.sigtrap = 1;
+	attr.bp_type = HW_BREAKPOINT_RW;
+	attr.bp_addr = 0x2000;
+	attr.bp_len = 8;
+	event = fake_event(&attr, CORE_BREAKPOINT);
+	core_breakpoint(fake.task, HW_BREAKPOINT_R, 0x2004, 4);
+	assert_int_equal(fake.traps.nr, 1);
+	assert_int_equal(fake.traps.of[0].event, event);
+	assert_int_equal(fake.traps.of[0].address, 0x2000);
+}
+
+/* Copies write to the ring and tell the owner of the event that was opened. */
+static void copies(void **state)
+{
+	struct perf_event_attr attr = every(10);
+	uint32_t opened, copy;
+	const struct tally_record *record;
+	struct fake_ring ring;
+
+	(void)state;
+	attr.sample_type |= PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID;
+	attr.wakeup_events = 1;
+	opened = fake_event(&attr, CORE_LOADS);
+	copy = fake_event(&attr, CORE_INSTRUCTIONS);
+	core_event(copy)->parent = opened;
+	core_event(opened)->owner.async = true;
+	ring = fake_map(opened, 1, true);
+	fake_run(CORE_INSTRUCTIONS, 10);
+	record = fake_next(&ring, &attr);
+	assert_int_equal(record->id.id, core_event(opened)->id);
+	assert_int_equal(record->id.stream_id, core_event(copy)->id);
+	assert_int_equal(fake.signals.of[0].event, opened);
+	assert_int_equal(fake.wakes.of[0].event, opened);
+	ring.page->data_tail = ring.page->data_head - 4095;
+	fake_run(CORE_INSTRUCTIONS, 10);
+	assert_int_equal(core_event(opened)->lost, 1);
+	assert_int_equal(core_event(copy)->lost, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+		CASE(exactly_at_the_period),
+		CASE(several_on_one_counter),
+		CASE(disabled_in_between),
+		CASE(steps),
+		CASE(clocks),
+		CASE(software_with_periods),
+		CASE(a_new_period),
+		CASE(frequencies),
+		CASE(a_frequency_follows_the_program),
+		CASE(too_many_are_throttled),
+		CASE(breakpoints_are_not_throttled),
+		CASE(breakpoints),
+		CASE(breakpoints_with_a_period),
+		CASE(signals),
+		CASE(a_limit),
+		CASE(traps),
+		CASE(copies),
+	};
+
+	return cmocka_run_group_tests_name("core/overflow", tests, NULL, NULL);
+}

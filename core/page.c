@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The mmap page of an event: its count and its times for who reads them without a system call, by
+ * the protocol that <linux/perf_event.h> gives. With cap_user_rdpmc and an index
+ *
+ *	count = offset + rdpmc(index - 1)
+ *
+ * where rdpmc is answered by the translator: the counters of a task go by their kinds
+ *(core_rdpmc()).
+ */
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/core.h"
+#include "core/count.h"
+#include "core/output.h"
+#include "core/ring.h"
+#include "core/time.h"
+
+/* Readers extend the sign from there. */
+#define COUNTER_WIDTH 64
+
+static bool is_counter(const struct core_event *event)
+{
+	return event->kind < CORE_HARDWARE_KINDS;
+}
+
+static void tell(const struct core_event *event, struct perf_event_mmap_page *page)
+{
+	const struct core_settings *settings = core_settings();
+	bool running = event->state == CORE_ACTIVE;
+	struct core_count count = core_count_with_ended(event);
+
+	page->index = 0;
+	page->offset = (int64_t)count.value;
+	if (running && is_counter(event)) {
+		page->index = event->kind + 1U;
+		page->offset = (int64_t)(event->count.value + event->ended.value - event->start);
+	}
+	page->time_enabled = count.enabled;
+	page->time_running = count.running;
+	page->cap_bit0_is_deprecated = 1;
+	page->cap_user_rdpmc = is_counter(event);
+	page->pmc_width = COUNTER_WIDTH;
+	page->cap_user_time = 1;
+	page->time_mult = settings->tsc_mult;
+	page->time_shift = (uint16_t)settings->tsc_shift;
+	page->time_offset = -core_time();
+	page->cap_user_time_zero = !event->attr.use_clockid;
+	page->time_zero = 0;
+	page->size = offsetof(struct perf_event_mmap_page, __reserved);
+}
+
+void core_page_update(struct core_event *event)
+{
+	struct perf_event_mmap_page *page;
+	struct core_ring *ring;
+
+	if (!event->ring)
+		return;
+	ring = core_ring_lock(event);
+	if (!ring)
+		return;
+	if (core_event(ring->shown) == event) {
+		page = core_arena(ring->at);
+		__atomic_store_n(&page->lock, page->lock + 1, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+		tell(event, page);
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+		__atomic_store_n(&page->lock, page->lock + 1, __ATOMIC_RELAXED);
+	}
+	core_ring_unlock(ring);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory of the rings' part of the arena, in pages (core/ring.h draws it). With the tree's lock. */
+#ifndef CORE_PAGES_H
+#define CORE_PAGES_H
+
+#include <stdint.h>
+
+/* @count pages in a row, all zeros; returns their place in the arena, 0 if there are not so many.
+ */
+uint64_t core_pages_take(uint64_t count);
+void core_pages_give(uint64_t at, uint64_t count);
+
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+/* poll(2) of an event. */
+#include <poll.h>
+
+#include "core/arena.h"
+#include "core/core.h"
+#include "core/host.h"
+#include "core/output.h"
+#include "core/ring.h"
+
+short core_poll(uint32_t index)
+{
+	const struct core_event *event = core_event(index);
+	struct core_ring *ring;
+	short ready;
+
+	if (event->state == CORE_EXITED && !event->children)
+		return POLLHUP;
+	if (event->state == CORE_ERROR)
+		return POLLERR;
+	ring = core_ring_lock(event);
+	if (!ring)
+		return POLLHUP;
+	ready = __atomic_exchange_n(&ring->ready, 0, __ATOMIC_ACQ_REL);
+	core_ring_unlock(ring);
+	return ready;
+}
+
+void core_poll_wake(struct core_event *event)
+{
+	core_host_wake(core_opened(event), POLLHUP);
+}

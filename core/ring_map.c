@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+/* How rings come and go: mmap(2), munmap(2), PERF_EVENT_IOC_SET_OUTPUT. All with the tree's lock.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/core.h"
+#include "core/host.h"
+#include "core/lock.h"
+#include "core/output.h"
+#include "core/pages.h"
+#include "core/ring.h"
+#include "core/schedule.h"
+
+static struct perf_event_mmap_page *mmap_page(const struct core_ring *ring)
+{
+	return core_arena(ring->at);
+}
+
+static bool is_power_of_two(uint64_t value)
+{
+	return value && !(value & (value - 1));
+}
+
+/* ---- the structs ---- */
+
+struct core_ring *core_ring(uint32_t index)
+{
+	return (struct core_ring *)core_arena(ARENA_RINGS_AT) + index;
+}
+
+static uint32_t *nr_rings(void)
+{
+	return &core_ring(0)->events;
+}
+
+static uint32_t free_ring(void)
+{
+	for (uint32_t i = 1; i <= *nr_rings(); i++)
+		if (!core_ring(i)->at)
+			return i;
+	return *nr_rings() + 1 < CORE_RINGS ? ++*nr_rings() : 0;
+}
+
+/* ---- who writes to them ---- */
+
+static void attach(struct core_event *event, uint32_t index)
+{
+	struct core_ring *ring = core_ring(index);
+
+	core_lock(&ring->lock);
+	event->ring_next = ring->events;
+	ring->events = core_index(event);
+	__atomic_store_n(&event->ring, index, __ATOMIC_RELEASE);
+	core_unlock(&ring->lock);
+}
+
+static void detach(struct core_event *event)
+{
+	struct core_ring *ring = core_ring_lock(event);
+	uint32_t *link;
+
+	if (!ring)
+		return;
+	for (link = &ring->events; core_event(*link) != event;)
+		link = &core_event(*link)->ring_next;
+	*link = event->ring_next;
+	event->ring_next = 0;
+	__atomic_store_n(&event->ring, 0, __ATOMIC_RELEASE);
+	core_ring_unlock(ring);
+}
+
+int core_set_output(uint32_t index, uint32_t output)
+{
+	struct core_event *event = core_event(index), *to = core_event(output);
+	int error = -EINVAL;
+
+	core_lock(&core_tree()->lock);
+	if (output &&
+	    (event == to || event->cpu != to->cpu || (event->cpu < 0 && event->task != to->task) ||
+	     event->attr.use_clockid != to->attr.use_clockid ||
+	     event->attr.clockid != to->attr.clockid ||
+	     event->attr.write_backward != to->attr.write_backward || !to->ring))
+		goto out;
+	if (event->maps)
+		goto out;
+	detach(event);
+	if (output)
+		attach(event, to->ring);
+	else
+		core_poll_wake(event);
+	error = 0;
+out:
+	core_unlock(&core_tree()->lock);
+	return error;
+}
+
+/* ---- locked memory ---- */
+
+struct charge {
+	uint32_t locked, pinned; /* pages: of what everybody may lock, of the process's limit */
+};
+
+static struct charge charged(int32_t pid)
+{
+	struct charge all = {0};
+
+	for (uint32_t i = 1; i <= *nr_rings(); i++) {
+		const struct core_ring *ring = core_ring(i);
+
+		all.locked += ring->locked + ring->aux_locked;
+		if (ring->pid == pid)
+			all.pinned += ring->pinned + ring->aux_pinned;
+	}
+	return all;
+}
+
+static bool charge(uint64_t pages, int32_t pid, const struct core_rights *rights,
+		   struct charge *charge)
+{
+	const struct core_settings *settings = core_settings();
+	uint64_t share = settings->mlock_kb / (ARENA_PAGE / 1024) * (uint64_t)settings->cpus;
+	struct charge before = charged(pid);
+	uint64_t left = before.locked < share ? share - before.locked : 0;
+
+	charge->locked = (uint32_t)(pages < left ? pages : left);
+	charge->pinned = (uint32_t)(pages - charge->locked);
+	return before.pinned + (uint64_t)charge->pinned <= rights->mlock / ARENA_PAGE ||
+	       settings->paranoid < 0;
+}
+
+/* ---- mmap(2) ---- */
+
+static uint64_t watermark_of(const struct perf_event_attr *attr, uint64_t size)
+{
+	uint64_t asked = attr->watermark ? attr->wakeup_watermark : 0;
+
+	if (!asked)
+		return size / 2;
+	return asked < size ? asked : size;
+}
+
+/* All but the lock, which somebody who comes late may hold. */
+static void clear(struct core_ring *ring)
+{
+	memset((char *)ring + sizeof(ring->lock), 0, sizeof(*ring) - sizeof(ring->lock));
+}
+
+static int32_t caller(void)
+{
+	const struct core_task *task = core_host_task();
+
+	return task ? task->pid : 0;
+}
+
+static void begin_page(struct core_event *event, const struct core_ring *ring)
+{
+	struct perf_event_mmap_page *page = mmap_page(ring);
+	struct core_task *task;
+
+	page->data_offset = ARENA_PAGE;
+	page->data_size = ring->size;
+	task = core_event_lock(event);
+	core_page_update(event);
+	if (task)
+		core_task_unlock(task);
+}
+
+static int make_ring(struct core_event *event, uint64_t data_pages, bool writable,
+		     const struct core_rights *rights)
+{
+	uint32_t index = free_ring();
+	struct core_ring *ring = core_ring(index);
+	struct charge cost;
+	uint64_t at;
+
+	if (!charge(1 + data_pages, caller(), rights, &cost))
+		return -EPERM;
+	at = index ? core_pages_take(1 + data_pages) : 0;
+	if (!at)
+		return -ENOMEM;
+	core_lock(&ring->lock);
+	clear(ring);
+	ring->shown = core_index(event);
+	ring->at = at;
+	ring->size = data_pages * ARENA_PAGE;
+	ring->overwrite = !writable;
+	ring->watermark = watermark_of(&event->attr, ring->size);
+	ring->locked = cost.locked;
+	ring->pinned = cost.pinned;
+	ring->pid = caller();
+	core_unlock(&ring->lock);
+	attach(event, index);
+	begin_page(event, ring);
+	return 0;
+}
+
+static int map_ring(struct core_event *event, uint64_t pages, bool writable,
+		    const struct core_rights *rights)
+{
+	struct core_ring *ring = core_ring(event->ring);
+
+	if (pages > 1 && !is_power_of_two(pages - 1))
+		return -EINVAL;
+	if (!event->ring)
+		return make_ring(event, pages - 1, writable, rights);
+	if (ring->size != (pages - 1) * ARENA_PAGE)
+		return -EINVAL;
+	if (!event->maps)
+		return -EBUSY;
+	return 0;
+}
+
+static int map_aux(struct core_event *event, uint64_t offset, uint64_t size)
+{
+	struct core_ring *ring = core_ring(event->ring);
+	const struct perf_event_mmap_page *page;
+
+	if (!event->ring)
+		return -EINVAL;
+	page = mmap_page(ring);
+	if (page->aux_offset < ARENA_PAGE + ring->size || page->aux_offset != offset ||
+	    page->aux_size != size || !is_power_of_two(size))
+		return -EINVAL;
+	return -EOPNOTSUPP;
+}
+
+int64_t core_ring_map(uint32_t index, uint64_t offset, uint64_t size, bool writable,
+		      const struct core_rights *rights)
+{
+	struct core_event *event = core_event(index);
+	uint64_t pages = size / ARENA_PAGE;
+	int64_t ret;
+
+	if (!size || size % ARENA_PAGE || (event->cpu < 0 && event->attr.inherit))
+		return -EINVAL;
+	core_lock(&core_tree()->lock);
+	if (offset)
+		ret = map_aux(event, offset, size);
+	else
+		ret = map_ring(event, pages, writable, rights);
+	if (!ret) {
+		event->maps++;
+		ret = (int64_t)core_ring(event->ring)->at;
+	}
+	core_unlock(&core_tree()->lock);
+	return ret;
+}
+
+/* ---- munmap(2) ---- */
+
+static void free_pages(struct core_ring *ring)
+{
+	uint64_t at = ring->at, size = ring->size;
+
+	while (ring->events) {
+		struct core_event *event = core_event(ring->events);
+
+		detach(event);
+		core_poll_wake(event);
+	}
+	core_lock(&ring->lock);
+	clear(ring);
+	core_unlock(&ring->lock);
+	core_pages_give(at, 1 + size / ARENA_PAGE);
+}
+
+void core_ring_unmap(uint32_t index, uint64_t offset)
+{
+	struct core_event *event = core_event(index);
+	bool close = false;
+
+	(void)offset;
+	core_lock(&core_tree()->lock);
+	if (event->maps && !--event->maps) {
+		free_pages(core_ring(event->ring));
+		close = event->closed;
+	}
+	core_unlock(&core_tree()->lock);
+	if (close)
+		core_close(index);
+}
+
+void core_ring_leave(struct core_event *event)
+{
+	detach(event);
+}

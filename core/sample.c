@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A sample is gathered first, since its header says its size, and then written. The order of the
+ * fields is that of <linux/perf_event.h>, which is not that of the PERF_SAMPLE_ bits:
+ *
+ *	IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD	a word each
+ *	READ CALLCHAIN RAW BRANCH_STACK REGS_USER STACK_USER	counted
+ *	WEIGHT|WEIGHT_STRUCT DATA_SRC TRANSACTION		a word each
+ *	REGS_INTR						counted
+ *	PHYS_ADDR CGROUP DATA_PAGE_SIZE CODE_PAGE_SIZE		a word each
+ *	AUX							counted
+ */
+#include "core/sample.h"
+
+#include <asm/perf_regs.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/branches.h"
+#include "core/core.h"
+#include "core/host.h"
+#include "core/record.h"
+#include "core/ring.h"
+
+#define WORD sizeof(uint64_t)
+
+/* As much as a header can say, in words. */
+#define SIZE_MAX_RECORD (UINT16_MAX & ~(WORD - 1))
+
+/* Frames of a call chain, whatever the settings allow: they are gathered on the stack. */
+#define CHAIN_MAX 512
+
+/* Fields of one word that are there or not. */
+#define WORDS                                                                                      \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |             \
+	 PERF_SAMPLE_PERIOD | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT |                     \
+	 PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_PHYS_ADDR |                  \
+	 PERF_SAMPLE_CGROUP | PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE)
+
+/* Nothing is known of the access. */
+#define SOURCE_UNKNOWN                                                                             \
+	(PERF_MEM_S(OP, NA) | PERF_MEM_S(LVL, NA) | PERF_MEM_S(SNOOP, NA) | PERF_MEM_S(LOCK, NA) | \
+	 PERF_MEM_S(TLB, NA) | PERF_MEM_S(LVLNUM, NA))
+
+struct gathered {
+	const struct core_event *event;
+	const struct core_hit *hit;
+	uint64_t type;
+	struct core_identity identity;
+	struct core_access access;
+	uint64_t regs[PERF_REG_X86_64_MAX];
+	size_t frames; /* with the marker before them */
+	uint64_t chain[CHAIN_MAX + 1];
+	size_t branches;
+	struct perf_branch_entry branch[CORE_BRANCH_STACK];
+	size_t stack; /* bytes of it that there is room for */
+	size_t size;
+};
+
+static size_t bits(uint64_t mask)
+{
+	size_t n = 0;
+
+	for (; mask; mask &= mask - 1)
+		n++;
+	return n;
+}
+
+/* ---- gathering ---- */
+
+static void gather_chain(struct gathered *sample)
+{
+	const struct perf_event_attr *attr = &sample->event->attr;
+	size_t max = attr->sample_max_stack ? attr->sample_max_stack : core_settings()->max_stack;
+
+	if (attr->exclude_callchain_user)
+		return;
+	if (max > CHAIN_MAX)
+		max = CHAIN_MAX;
+	sample->chain[sample->frames++] = PERF_CONTEXT_USER;
+	if (!max)
+		return;
+	sample->chain[sample->frames++] = sample->regs[PERF_REG_X86_IP];
+	sample->frames += core_host_callchain(sample->chain + sample->frames, max - 1);
+}
+
+/* What is left of the record for the stack, of what was asked for. */
+static size_t stack_room(size_t asked, size_t before)
+{
+	size_t room;
+
+	before += 2 * WORD; /* its size, and how much of it is real */
+	room = before < SIZE_MAX_RECORD ? SIZE_MAX_RECORD - before : 0;
+	return asked < room ? asked : room;
+}
+
+static size_t regs_size(uint64_t mask)
+{
+	return WORD * (1 + bits(mask));
+}
+
+static void gather(struct gathered *sample)
+{
+	const struct perf_event_attr *attr = &sample->event->attr;
+	uint64_t type = sample->type;
+
+	core_identify(&sample->identity, sample->event);
+	core_host_registers(sample->regs);
+	sample->access =
+		(struct core_access){.address = sample->hit->address, .source = SOURCE_UNKNOWN};
+	if (sample->event->kind < CORE_HARDWARE_KINDS && !core_host_access(&sample->access))
+		sample->access = (struct core_access){.source = SOURCE_UNKNOWN};
+	if (type & PERF_SAMPLE_CALLCHAIN)
+		gather_chain(sample);
+	if (type & PERF_SAMPLE_BRANCH_STACK)
+		sample->branches = core_branches(attr, sample->branch);
+
+	sample->size = sizeof(struct perf_event_header) + WORD * bits(type & WORDS);
+	if (type & PERF_SAMPLE_READ)
+		sample->size += core_read_size(sample->event);
+	if (type & PERF_SAMPLE_CALLCHAIN)
+		sample->size += WORD * (1 + sample->frames);
+	if (type & PERF_SAMPLE_RAW)
+		sample->size += WORD;
+	if (type & PERF_SAMPLE_BRANCH_STACK)
+		sample->size += WORD + sample->branches * sizeof(sample->branch[0]);
+	if (type & PERF_SAMPLE_BRANCH_STACK &&
+	    attr->branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX)
+		sample->size += WORD;
+	if (type & PERF_SAMPLE_REGS_USER)
+		sample->size += regs_size(attr->sample_regs_user);
+	if (type & PERF_SAMPLE_REGS_INTR)
+		sample->size += regs_size(attr->sample_regs_intr);
+	if (type & PERF_SAMPLE_AUX)
+		sample->size += WORD;
+	if (type & PERF_SAMPLE_STACK_USER) {
+		sample->stack = stack_room(attr->sample_stack_user, sample->size);
+		sample->size += WORD + (sample->stack ? sample->stack + WORD : 0);
+	}
+}
+
+/* ---- writing ---- */
+
+static void put_leading(struct core_output *out, const struct gathered *sample)
+{
+	const struct core_identity *identity = &sample->identity;
+	uint64_t type = sample->type;
+
+	if (type & PERF_SAMPLE_IDENTIFIER)
+		core_output_put_u64(out, identity->id);
+	if (type & PERF_SAMPLE_IP)
+		core_output_put_u64(out, sample->regs[PERF_REG_X86_IP]);
+	if (type & PERF_SAMPLE_TID)
+		core_put_two_u32(out, identity->pid, identity->tid);
+	if (type & PERF_SAMPLE_TIME)
+		core_output_put_u64(out, identity->time);
+	if (type & PERF_SAMPLE_ADDR)
+		core_output_put_u64(out, sample->access.address);
+	if (type & PERF_SAMPLE_ID)
+		core_output_put_u64(out, identity->id);
+	if (type & PERF_SAMPLE_STREAM_ID)
+		core_output_put_u64(out, identity->stream_id);
+	if (type & PERF_SAMPLE_CPU)
+		core_put_two_u32(out, identity->cpu, 0);
+	if (type & PERF_SAMPLE_PERIOD)
+		core_output_put_u64(out, sample->hit->period);
+}
+
+static void put_branches(struct core_output *out, const struct gathered *sample)
+{
+	core_output_put_u64(out, sample->branches);
+	if (sample->event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX)
+		core_output_put_u64(out, UINT64_MAX); /* not known: there is no such register */
+	core_output_put(out, sample->branch, sample->branches * sizeof(sample->branch[0]));
+}
+
+static void put_regs(struct core_output *out, const struct gathered *sample, uint64_t mask)
+{
+	core_output_put_u64(out, PERF_SAMPLE_REGS_ABI_64);
+	for (unsigned int i = 0; i < PERF_REG_X86_64_MAX; i++)
+		if (mask >> i & 1)
+			core_output_put_u64(out, sample->regs[i]);
+}
+
+static void put_stack(struct core_output *out, const struct gathered *sample)
+{
+	size_t real;
+
+	core_output_put_u64(out, sample->stack);
+	if (!sample->stack)
+		return;
+	real = core_output_put_user(out, sample->regs[PERF_REG_X86_SP], sample->stack);
+	core_output_put_u64(out, real);
+}
+
+static void put_memory(struct core_output *out, const struct gathered *sample)
+{
+	const struct core_access *access = &sample->access;
+	uint64_t type = sample->type;
+
+	/* The latency is in the lowest bits of both forms. */
+	if (type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
+		core_output_put_u64(out, access->latency);
+	if (type & PERF_SAMPLE_DATA_SRC)
+		core_output_put_u64(out, access->source);
+	if (type & PERF_SAMPLE_TRANSACTION)
+		core_output_put_u64(out, 0);
+}
+
+static void put_places(struct core_output *out, const struct gathered *sample)
+{
+	uint64_t address = sample->access.address, ip = sample->regs[PERF_REG_X86_IP];
+	uint64_t type = sample->type;
+
+	if (type & PERF_SAMPLE_PHYS_ADDR)
+		core_output_put_u64(out, address ? core_host_physical(address) : 0);
+	if (type & PERF_SAMPLE_CGROUP)
+		core_output_put_u64(out, core_host_cgroup());
+	if (type & PERF_SAMPLE_DATA_PAGE_SIZE)
+		core_output_put_u64(out, address ? core_host_page_size(address) : 0);
+	if (type & PERF_SAMPLE_CODE_PAGE_SIZE)
+		core_output_put_u64(out, core_host_page_size(ip));
+	if (type & PERF_SAMPLE_AUX)
+		core_output_put_u64(out, 0);
+}
+
+static void put(struct core_output *out, const struct gathered *sample)
+{
+	const struct perf_event_attr *attr = &sample->event->attr;
+	uint64_t type = sample->type;
+
+	put_leading(out, sample);
+	if (type & PERF_SAMPLE_READ)
+		core_put_read(out, sample->event);
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		core_output_put_u64(out, sample->frames);
+		core_output_put(out, sample->chain, sample->frames * WORD);
+	}
+	if (type & PERF_SAMPLE_RAW) /* none: four bytes of zeros, behind their number */
+		core_put_two_u32(out, sizeof(uint32_t), 0);
+	if (type & PERF_SAMPLE_BRANCH_STACK)
+		put_branches(out, sample);
+	if (type & PERF_SAMPLE_REGS_USER)
+		put_regs(out, sample, attr->sample_regs_user);
+	if (type & PERF_SAMPLE_STACK_USER)
+		put_stack(out, sample);
+	put_memory(out, sample);
+	if (type & PERF_SAMPLE_REGS_INTR)
+		put_regs(out, sample, attr->sample_regs_intr);
+	put_places(out, sample);
+}
+
+void core_sample(struct core_event *event, const struct core_hit *hit)
+{
+	struct gathered sample;
+	struct core_output out;
+	uint16_t misc = PERF_RECORD_MISC_USER;
+
+	if (!core_opened_const(event)->ring)
+		return;
+	sample.event = event;
+	sample.hit = hit;
+	sample.type = event->attr.sample_type;
+	sample.frames = 0;
+	sample.branches = 0;
+	sample.stack = 0;
+	gather(&sample);
+	if (hit->exact)
+		misc |= PERF_RECORD_MISC_EXACT_IP;
+	if (sample.size > SIZE_MAX_RECORD || !core_output_begin(&out, event, sample.size))
+		return;
+	core_put_header(&out, PERF_RECORD_SAMPLE, misc, sample.size);
+	put(&out, &sample);
+	core_output_end(&out, true);
+}
