@@ -18,6 +18,7 @@
 /* When a fragment is long enough. */
 enum { MAX_INSNS = 96, MAX_EXITS = 12, MAX_ENTRIES = 16 };
 
+_Static_assert(MAX_INSNS <= sizeof((struct within){0}.insns) / sizeof(struct position), "");
 _Static_assert(MAX_EXITS <= sizeof((struct builder){0}.thunks) / sizeof(struct thunk), "");
 
 /* The most that one instruction, its thunk and the jump at the end may become, with slack for wide
@@ -29,19 +30,22 @@ _Static_assert(MAX_EXITS <= sizeof((struct builder){0}.thunks) / sizeof(struct t
 
 void emit_exit(struct builder *b, uint64_t target, enum exit_kind kind)
 {
-	uint32_t id = 0;
+	uint32_t to = 0;
 
-	if (!b->asked) {
-		id = b->cache->nr_exits++;
-		b->fragment->nr_exits++;
-		b->cache->exits[id] = (struct exit){
-			.target = target,
-			.site = b->at - b->cache->lookup.code,
-			.kind = kind,
-			.length = b->insn.length,
-		};
-	}
-	emit32(b, 0);
+	if (b->asked)
+		;
+	else if (kind == EXIT_LINK)
+		to = cache_exit(b->cache, target, b->at - b->cache->lookup.code);
+	else
+		to = cache_special_exit(b->cache, &(struct target){
+							  .pc = target,
+							  .kind = kind,
+							  .length = b->insn.length,
+						  });
+	if (b->within && kind == EXIT_LINK)
+		b->within->targets[b->within->nr_targets++] = target;
+	b->nr_exits++;
+	emit_relative(b, (uint64_t)b->cache->lookup.code + to);
 }
 
 void emit_exit_jump(struct builder *b, uint64_t target, enum exit_kind kind)
@@ -191,8 +195,8 @@ static enum next step(struct builder *b)
 {
 	emit_miss_in_reach(b);
 	mark_pc(b, b->pc, 0);
-	if (b->insns)
-		b->insns[b->nr_insns] = (struct position){b->pc, offset_here(b)};
+	if (b->within)
+		b->within->insns[b->nr_insns] = (struct position){b->pc, offset_here(b)};
 	b->nr_insns++;
 	b->source_end = b->pc + b->insn.length;
 	if (__builtin_expect(insn_uses_gs(&b->insn), 0)) {
@@ -210,7 +214,7 @@ static enum next step(struct builder *b)
 
 static bool full(const struct builder *b)
 {
-	return b->nr_insns >= b->limit || b->fragment->nr_exits + b->nr_thunks >= MAX_EXITS ||
+	return b->nr_insns >= b->limit || b->nr_exits + b->nr_thunks >= MAX_EXITS ||
 	       b->fragment->nr_entries >= MAX_ENTRIES ||
 	       offset_here(b) - b->fragment->start >
 		       FRAGMENT_BYTES - 2 * INSN_BYTES - MAX_EXITS * THUNK_BYTES;
@@ -332,7 +336,6 @@ static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct bui
 		.pc = pc,
 		.start = b->cache->code_next,
 		.entries = b->cache->nr_entries,
-		.exits = b->cache->nr_exits,
 		.flags = flags,
 	};
 	return true;
@@ -367,17 +370,18 @@ static bool is_entry(const struct builder *b, uint64_t pc)
 /* The offset of the fragment's instruction at @pc, or 0. Its addresses only ever rise. */
 static uint32_t position_of(const struct builder *b, uint64_t pc)
 {
+	const struct position *insns = b->within->insns;
 	unsigned int low = 0, high = b->nr_insns;
 
 	while (low < high) {
 		const unsigned int middle = (low + high) / 2;
 
-		if (b->insns[middle].pc < pc)
+		if (insns[middle].pc < pc)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < b->nr_insns && b->insns[low].pc == pc ? b->insns[low].offset : 0;
+	return low < b->nr_insns && insns[low].pc == pc ? insns[low].offset : 0;
 }
 
 /*
@@ -386,19 +390,15 @@ static uint32_t position_of(const struct builder *b, uint64_t pc)
  */
 static void add_targets(struct builder *b)
 {
-	const struct fragment *f = b->fragment;
-
-	for (unsigned int i = 0; i < f->nr_exits; i++) {
-		const struct exit *exit = &b->cache->exits[f->exits + i];
+	for (unsigned int i = 0; i < b->within->nr_targets; i++) {
+		const uint64_t target = b->within->targets[i];
 		uint32_t offset;
 
-		if (exit->kind != EXIT_LINK || exit->target < f->pc ||
-		    exit->target >= b->source_end || is_entry(b, exit->target) ||
-		    cache_find(b->cache, exit->target))
+		if (target < b->fragment->pc || target >= b->source_end || is_entry(b, target))
 			continue;
-		offset = position_of(b, exit->target);
-		if (offset)
-			add_entry(b, exit->target, offset);
+		offset = position_of(b, target);
+		if (offset && !cache_find(b->cache, target))
+			add_entry(b, target, offset);
 	}
 }
 
@@ -407,7 +407,7 @@ static void end(struct builder *b)
 	struct fragment *f = b->fragment;
 
 	emit_out_of_line(b);
-	if (b->insns)
+	if (b->within)
 		add_targets(b);
 	f->nr_insns = b->nr_insns;
 	f->end = offset_here(b);
@@ -441,7 +441,7 @@ static void add_arrival(struct cache *cache, uint32_t id, enum arrival arrival)
 uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct build_fault *fault)
 {
 	static const uint8_t flags[] = {0, FRAGMENT_LANDING, FRAGMENT_PAD};
-	struct position insns[MAX_INSNS];
+	struct within within;
 	uint32_t id = cache_find(cache, pc);
 	struct builder b = {.cache = cache};
 	struct entry *entry;
@@ -463,13 +463,13 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 		else
 			next = STOP;
 	} else if (!cache_instruments(cache)) {
-		b.insns = insns;
+		within.nr_targets = 0;
+		b.within = &within;
 	}
 	while (next == GO_ON)
 		next = build_next(&b, fault);
 	if (!b.nr_insns) {
 		cache->nr_entries = b.fragment->entries;
-		cache->nr_exits = b.fragment->exits;
 		return 0;
 	}
 	if (next != STOPPED) {

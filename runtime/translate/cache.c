@@ -5,12 +5,14 @@
 #include "runtime/translate/tables.h"
 
 /*
- *	code	ways out | fragments ... | stubs, by number of exit
- *	meta	fragments | entries | exits | pages | sources | hashes, each twice the last
+ *	code	ways out | fragments ... | stubs, by number of target
+ *	meta	fragments | entries | targets | exits | pages | sources | hashes, each twice the
+ *last
  */
 enum {
 	MAX_FRAGMENTS = 256 << 10,
 	MAX_ENTRIES = 512 << 10,
+	MAX_TARGETS = 1 << 20,
 	MAX_EXITS = 1 << 20,
 	PAGE_SLOTS = 64 << 10,
 	SOURCES_SIZE = 8 << 20,
@@ -21,7 +23,7 @@ enum {
 /* What a write may run over the end of the code: copies are of 16 bytes. */
 #define SLACK 64
 
-#define STUBS (TRANSLATE_CODE_SIZE - MAX_EXITS * STUB_BYTES)
+#define STUBS (TRANSLATE_CODE_SIZE - MAX_TARGETS * STUB_BYTES)
 
 /* A page that code was translated from. */
 struct page {
@@ -38,14 +40,15 @@ enum { HOT_WRITES = 16, HOT_FRAGMENTS = 64 };
 struct meta {
 	struct fragment fragments[MAX_FRAGMENTS];
 	struct entry entries[MAX_ENTRIES];
+	struct target targets[MAX_TARGETS];
 	struct exit exits[MAX_EXITS];
 	struct page pages[PAGE_SLOTS];
-	struct slot hashes[2 * LAST_SLOTS]; /* each behind its head, which takes a slot */
+	uint64_t hashes[2 * LAST_SLOTS]; /* each behind its head, which takes a slot */
 	uint8_t sources[SOURCES_SIZE];
 };
 
 _Static_assert(sizeof(struct meta) <= TRANSLATE_META_SIZE, "");
-_Static_assert(sizeof(struct slots_head) == sizeof(struct slot), "");
+_Static_assert(sizeof(struct slots_head) == sizeof(uint64_t), "");
 _Static_assert(STUBS > 32 << 20, "");
 
 _Static_assert(offsetof(struct lookup, slots) == LOOKUP_SLOTS, "");
@@ -57,7 +60,9 @@ _Static_assert(offsetof(struct tables, masks) == 0, "");
 _Static_assert(offsetof(struct tables, places) == TABLES_PLACES, "");
 _Static_assert(TABLE_LAST_BITS == TABLE_BITS, "");
 _Static_assert(sizeof(struct tables) <= TRANSLATE_TABLE_SIZE, "");
-_Static_assert(offsetof(struct slot, entry) == SLOT_ENTRY, "");
+_Static_assert(offsetof(struct slots_head, mask) - sizeof(struct slots_head) == (size_t)HEAD_MASK,
+	       "");
+_Static_assert(offsetof(struct entry, pc) == 0, "");
 _Static_assert(offsetof(struct entry, body) == ENTRY_BODY, "");
 _Static_assert(offsetof(struct entry, landing) == ENTRY_ARRIVALS, "");
 _Static_assert(offsetof(struct entry, pad) == ENTRY_ARRIVALS + 4, "");
@@ -70,82 +75,112 @@ static uint64_t hash(uint64_t key)
 	return key * HASH_MULTIPLIER >> 32;
 }
 
-static struct slots_head *head(struct slot *slots)
+static struct slots_head *head(uint64_t *slots)
 {
 	return (struct slots_head *)slots - 1;
 }
 
-/* The slot of @pc, or the free one where it would be. */
-static struct slot *probe(struct slot *slots, uint64_t pc)
+/* What a slot has: an entry, or a target and SLOT_TARGET. */
+static uint32_t slot_place(uint64_t slot)
 {
-	const uint64_t mask = head(slots)->mask;
+	return slot >> 32;
+}
 
-	for (uint64_t i = hash(~pc);; i++) {
-		struct slot *slot = &slots[i & mask];
-		const uint64_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+static uint64_t place_pc(const struct cache *cache, uint32_t place)
+{
+	return place & SLOT_TARGET ? cache->targets[place & ~SLOT_TARGET].pc
+				   : cache->lookup.entries[place].pc;
+}
 
-		if (key == ~pc || !key)
+/* The slot of @pc, or the free one where it would be. */
+static uint64_t *probe(const struct cache *cache, uint64_t *slots, uint64_t pc)
+{
+	const uint32_t mask = head(slots)->mask;
+
+	for (uint64_t i = hash(pc);; i++) {
+		uint64_t *slot = &slots[i & mask];
+		const uint64_t value = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+
+		if (!value ||
+		    ((uint32_t)value == (uint32_t)pc && place_pc(cache, slot_place(value)) == pc))
 			return slot;
 	}
 }
 
 uint32_t cache_find(const struct cache *cache, uint64_t pc)
 {
-	struct slot *slots = __atomic_load_n(&cache->lookup.slots, __ATOMIC_ACQUIRE);
-	const uint32_t entry = __atomic_load_n(&probe(slots, pc)->entry, __ATOMIC_RELAXED);
+	uint64_t *slots = __atomic_load_n(&cache->lookup.slots, __ATOMIC_ACQUIRE);
+	const uint32_t place =
+		slot_place(__atomic_load_n(probe(cache, slots, pc), __ATOMIC_RELAXED));
 
 	/* Entry 0 has no body. */
-	return cache->lookup.entries[entry].body ? entry : 0;
+	return !(place & SLOT_TARGET) && cache->lookup.entries[place].body ? place : 0;
 }
 
-static void insert(struct slot *slots, uint64_t pc, uint32_t entry)
+static void fill_slot(uint64_t *slots, uint64_t *slot, uint64_t pc, uint32_t place)
 {
-	struct slot *slot = probe(slots, pc);
-
-	__atomic_store_n(&slot->entry, entry, __ATOMIC_RELEASE);
-	if (slot->key)
-		return;
-	head(slots)->used++;
-	__atomic_store_n(&slot->key, ~pc, __ATOMIC_RELEASE);
+	head(slots)->used += !*slot;
+	__atomic_store_n(slot, (uint64_t)place << 32 | (uint32_t)pc, __ATOMIC_RELEASE);
 }
 
 /* The next one lies behind, and is as large as all before it. Readers go on with the old one, which
  * is whole and lacks only what is new. */
 static void grow(struct cache *cache)
 {
-	struct slot *old = cache->lookup.slots;
-	const uint64_t size = head(old)->mask + 1;
-	struct slot *slots = old + size + 1;
+	uint64_t *old = cache->lookup.slots;
+	const uint64_t size = head(old)->mask + 1UL;
+	uint64_t *slots = old + size + 1;
 
 	*head(slots) = (struct slots_head){.mask = 2 * size - 1};
-	for (uint64_t i = 0; i < size; i++)
-		if (cache->lookup.entries[old[i].entry].body)
-			insert(slots, ~old[i].key, old[i].entry);
+	for (uint64_t i = 0; i < size; i++) {
+		const uint32_t place = slot_place(old[i]);
+		const uint64_t pc = place_pc(cache, place);
+
+		if (place & SLOT_TARGET || cache->lookup.entries[place].body)
+			fill_slot(slots, probe(cache, slots, pc), pc, place);
+	}
 	__atomic_store_n(&cache->lookup.slots, slots, __ATOMIC_RELEASE);
 }
 
-/* ---- links ---- */
+/* The slot of @pc, or a free one that may be filled. */
+static uint64_t *slot_for(struct cache *cache, uint64_t pc)
+{
+	const struct slots_head *h = head(cache->lookup.slots);
+
+	if (h->used >= h->mask / 4 * 3)
+		grow(cache);
+	return probe(cache, cache->lookup.slots, pc);
+}
+
+/* ---- exits ---- */
 
 static uint64_t address_of(const struct cache *cache, uint32_t offset)
 {
 	return (uint64_t)cache->lookup.code + offset;
 }
 
-static void write_stub(struct cache *cache, uint32_t id)
+static uint32_t new_target(struct cache *cache, const struct target *target)
 {
+	const uint32_t id = cache->nr_targets++;
 	struct builder b = {.cache = cache, .at = cache->lookup.code + stub_of(cache, id)};
 
+	cache->targets[id] = *target;
 	EMIT(&b, 0x65, 0xc7, 0x04, 0x25, THREAD_EXIT, 0, 0, 0);
 	emit32(&b, id);
 	EMIT(&b, 0xe9);
 	emit_relative(&b, address_of(cache, cache->leave));
-	cache->exits[id].stub = true;
+	return id;
+}
+
+uint32_t cache_special_exit(struct cache *cache, const struct target *target)
+{
+	return stub_of(cache, new_target(cache, target));
 }
 
 /* One store: other threads execute what is there before or after it. */
-static void patch(struct cache *cache, uint32_t site, uint32_t target)
+static void patch(struct cache *cache, uint32_t site, uint32_t to)
 {
-	const uint32_t relative = target - (site + 4);
+	const uint32_t relative = to - (site + 4);
 
 	__asm__ volatile("movl %1, %0"
 			 : "=m"(*(uint32_t(*)[1])(cache->lookup.code + site))
@@ -153,36 +188,56 @@ static void patch(struct cache *cache, uint32_t site, uint32_t target)
 			 : "memory");
 }
 
-void cache_link(struct cache *cache, uint32_t id, uint32_t entry_id)
+/* What exits to @pc lead to, an entry or a target, which is made if there is neither. */
+static uint32_t place_for(struct cache *cache, uint64_t pc)
 {
-	struct exit *exit = &cache->exits[id];
-	struct entry *entry = &cache->lookup.entries[entry_id];
+	uint64_t *slot = slot_for(cache, pc);
+	uint32_t place = slot_place(*slot);
 
-	if (exit->linked)
-		return;
-	patch(cache, exit->site, entry->body);
-	exit->linked = true;
-	exit->next = entry->links;
-	entry->links = id;
+	if (place & SLOT_TARGET || cache->lookup.entries[place].body)
+		return place;
+	place = SLOT_TARGET | new_target(cache, &(struct target){.pc = pc, .kind = EXIT_LINK});
+	fill_slot(cache->lookup.slots, slot, pc, place);
+	return place;
 }
 
-static void unlink_exit(struct cache *cache, uint32_t id)
+/* The exits that lead to a place, and where that is. */
+static uint32_t *exits_of(const struct cache *cache, uint32_t place, uint32_t *at)
 {
-	if (!cache->exits[id].stub)
-		write_stub(cache, id);
-	patch(cache, cache->exits[id].site, stub_of(cache, id));
-	cache->exits[id].linked = false;
-}
+	struct entry *entry = &cache->lookup.entries[place];
 
-static void unlink_all(struct cache *cache, struct entry *entry)
-{
-	uint32_t next;
-
-	for (uint32_t id = entry->links; id; id = next) {
-		next = cache->exits[id].next;
-		unlink_exit(cache, id);
+	if (place & SLOT_TARGET) {
+		*at = stub_of(cache, place & ~SLOT_TARGET);
+		return &cache->targets[place & ~SLOT_TARGET].exits;
 	}
-	entry->links = 0;
+	*at = entry->body;
+	return &entry->exits;
+}
+
+uint32_t cache_exit(struct cache *cache, uint64_t pc, uint32_t site)
+{
+	const uint32_t id = cache->nr_exits++;
+	uint32_t at, *first = exits_of(cache, place_for(cache, pc), &at);
+
+	cache->exits[id] = (struct exit){.site = site, .next = *first};
+	*first = id;
+	return at;
+}
+
+/* All exits of @from lead to @place now. */
+static void move_exits(struct cache *cache, uint32_t *from, uint32_t place)
+{
+	uint32_t at, *to = exits_of(cache, place, &at), last = 0;
+
+	for (uint32_t id = *from; id; id = cache->exits[id].next) {
+		patch(cache, cache->exits[id].site, at);
+		last = id;
+	}
+	if (!last)
+		return;
+	cache->exits[last].next = *to;
+	*to = *from;
+	*from = 0;
 }
 
 /* ---- pages ---- */
@@ -259,10 +314,26 @@ bool cache_room(const struct cache *cache)
 	return cache->nr_fragments < MAX_FRAGMENTS &&
 	       cache->nr_entries + FRAGMENT_ENTRIES <= MAX_ENTRIES &&
 	       cache->nr_exits + FRAGMENT_EXITS <= MAX_EXITS &&
+	       /* An entry that dies may need one. */
+	       cache->nr_targets + FRAGMENT_EXITS + cache->nr_entries + FRAGMENT_ENTRIES <=
+		       MAX_TARGETS &&
 	       cache->nr_pages + 2 <= PAGE_SLOTS * 3 / 4 &&
 	       cache->nr_sources + FRAGMENT_BYTES <= SOURCES_SIZE &&
-	       head(cache->lookup.slots)->used + FRAGMENT_ENTRIES <= LAST_SLOTS / 2 &&
+	       head(cache->lookup.slots)->used + FRAGMENT_ENTRIES + FRAGMENT_EXITS <
+		       (LAST_SLOTS - 1) / 4 * 3 &&
 	       cache->code_next + FRAGMENT_BYTES + SLACK <= STUBS;
+}
+
+/* The entry has code from now on. */
+static void insert(struct cache *cache, uint32_t id)
+{
+	struct entry *entry = &cache->lookup.entries[id];
+	uint64_t *slot = slot_for(cache, entry->pc);
+	const uint32_t before = slot_place(*slot);
+
+	fill_slot(cache->lookup.slots, slot, entry->pc, id);
+	if (before & SLOT_TARGET)
+		move_exits(cache, &cache->targets[before & ~SLOT_TARGET].exits, id);
 }
 
 static void publish_entry(struct cache *cache, uint32_t id)
@@ -270,7 +341,7 @@ static void publish_entry(struct cache *cache, uint32_t id)
 	struct entry *entry = &cache->lookup.entries[id];
 
 	if (entry->body) {
-		insert(cache->lookup.slots, entry->pc, id);
+		insert(cache, id);
 	} else {
 		struct entry *known = &cache->lookup.entries[cache_find(cache, entry->pc)];
 
@@ -283,42 +354,11 @@ static void publish_entry(struct cache *cache, uint32_t id)
 		tables_set(cache, TABLE_JUMPS, entry);
 }
 
-/* The entry of @f for @pc that has code, or 0. */
-static uint32_t own_entry(const struct cache *cache, const struct fragment *f, uint64_t pc)
-{
-	for (uint32_t id = f->entries; id < f->entries + f->nr_entries; id++)
-		if (cache->lookup.entries[id].pc == pc && cache->lookup.entries[id].body)
-			return id;
-	return 0;
-}
-
-static void link_or_stub(struct cache *cache, uint32_t id, const struct fragment *f)
-{
-	const struct exit *exit = &cache->exits[id];
-	uint32_t target = 0;
-
-	if (exit->kind == EXIT_LINK) {
-		target = own_entry(cache, f, exit->target);
-		if (!target)
-			target = cache_find(cache, exit->target);
-	}
-	if (target)
-		cache_link(cache, id, target);
-	else
-		unlink_exit(cache, id);
-}
-
-/* Once an entry is in the hash other threads may come by it, so all exits lead somewhere before. */
 void cache_publish(struct cache *cache, struct fragment *f)
 {
-	for (unsigned int i = 0; i < f->nr_exits; i++)
-		link_or_stub(cache, f->exits + i, f);
 	for (unsigned int i = 0; i < 2; i++)
 		if (f->pages[i])
 			add_to_page(cache, f, i);
-	while (2 * (head(cache->lookup.slots)->used + f->nr_entries) >
-	       head(cache->lookup.slots)->mask + 1)
-		grow(cache);
 	for (unsigned int i = 0; i < f->nr_entries; i++)
 		publish_entry(cache, f->entries + i);
 }
@@ -331,7 +371,8 @@ static void kill_entry(struct cache *cache, struct entry *entry, const struct fr
 	__atomic_exchange_n(&entry->body, 0, __ATOMIC_SEQ_CST);
 	tables_withdraw(cache, TABLE_JUMPS, entry->pc, f, entry->landing);
 	tables_withdraw(cache, TABLE_RETURNS, entry->pc, f, entry->pad);
-	unlink_all(cache, entry);
+	if (entry->exits)
+		move_exits(cache, &entry->exits, place_for(cache, entry->pc));
 
 	known = &cache->lookup.entries[cache_find(cache, entry->pc)];
 	if (known->pad == entry->pad)
@@ -368,7 +409,8 @@ static void reset(struct cache *cache)
 {
 	cache->code_next = WAYS_OUT;
 	cache->nr_fragments = cache->nr_entries = cache->nr_sources = 1;
-	cache->nr_exits = FIRST_EXIT;
+	cache->nr_targets = FIRST_EXIT;
+	cache->nr_exits = 1;
 	cache->nr_pages = 0;
 	cache->lookup.slots = cache->meta->hashes + 1;
 	head(cache->lookup.slots)->mask = FIRST_SLOTS - 1;
@@ -381,6 +423,7 @@ void cache_init(struct cache *cache, const struct translate_memory *memory)
 
 	cache->meta = memory->meta;
 	cache->fragments = cache->meta->fragments;
+	cache->targets = cache->meta->targets;
 	cache->exits = cache->meta->exits;
 	cache->pages = cache->meta->pages;
 	cache->sources = cache->meta->sources;
@@ -394,15 +437,19 @@ void cache_init(struct cache *cache, const struct translate_memory *memory)
 
 void cache_disconnect(struct cache *cache)
 {
-	for (uint32_t id = FIRST_EXIT; id < cache->nr_exits; id++)
-		if (cache->exits[id].linked)
-			unlink_exit(cache, id);
+	for (uint32_t id = 1; id < cache->nr_entries; id++) {
+		struct entry *entry = &cache->lookup.entries[id];
+
+		entry->body = 0;
+		if (entry->exits)
+			move_exits(cache, &entry->exits, place_for(cache, entry->pc));
+	}
 	tables_clear(cache);
 }
 
 void cache_empty(struct cache *cache)
 {
-	const struct slot *end = cache->lookup.slots + head(cache->lookup.slots)->mask + 1;
+	const uint64_t *end = cache->lookup.slots + head(cache->lookup.slots)->mask + 1;
 
 	__builtin_memset(cache->meta->hashes, 0, (uint8_t *)end - (uint8_t *)cache->meta->hashes);
 	__builtin_memset(cache->pages, 0, sizeof(cache->meta->pages));

@@ -5,8 +5,8 @@
  *
  *	fragment  a run of emitted code, made at once from a run of the program's
  *	entry     a place in a fragment where a program address begins; found by that address
- *	exit      a place in a fragment that leaves it: a rel32 that is either linked, that is goes
- *		  straight to an entry, or goes to the exit's stub, which tells the dispatcher
+ *	exit      a place in a fragment that leaves it: a rel32 that leads to an entry or to a
+ *target target    where exits lead as long as there is no entry: its stub tells the dispatcher
  *
  * All numbers are offsets and indices of 32 bits. Index 0 is never used, so 0 is "none".
  *
@@ -30,14 +30,18 @@ enum exit_kind {
 	EXIT_STEP,  /* a fragment of one instruction, not to be found again, is done */
 };
 
-struct exit {
-	uint64_t target; /* where the program is when it gets here */
-	uint32_t site;	 /* where the rel32 is */
-	uint32_t next;	 /* of the exits that are linked to the same entry */
+/* Either all exits of the kind EXIT_LINK to a place share a target; or one that is of another kind
+ * has its own, which nobody finds. */
+struct target {
+	uint64_t pc;	/* where the program is then */
+	uint32_t exits; /* the first one */
 	uint8_t kind;
 	uint8_t length; /* of the instruction there, where that matters */
-	bool linked;
-	bool stub; /* it has been written */
+};
+
+struct exit {
+	uint32_t site; /* where the rel32 is */
+	uint32_t next; /* with the same target or entry */
 };
 
 struct entry {
@@ -45,7 +49,7 @@ struct entry {
 	uint32_t body;	  /* 0: there is none, or no longer */
 	uint32_t landing; /* where indirect jumps and calls to pc arrive */
 	uint32_t pad;	  /* where returns to pc arrive */
-	uint32_t links;	  /* the exits linked to body */
+	uint32_t exits;	  /* the first one that leads to body */
 	uint32_t fragment;
 };
 
@@ -60,36 +64,33 @@ enum fragment_flag {
 
 struct fragment {
 	uint64_t pc;
-	uint32_t start, end; /* offsets */
-	uint32_t entries;    /* index of the first one; the others follow */
-	uint32_t exits;
+	uint32_t start, end;   /* offsets */
+	uint32_t entries;      /* index of the first one; the others follow */
 	uint32_t page_next[2]; /* of the fragments with code from the same page */
 	uint64_t pages[2];     /* page numbers; the second may be 0 */
 	uint32_t source;       /* offset of a copy of the program's code, if that may change */
 	uint16_t nr_insns;
 	uint8_t checked; /* bytes that it compares */
-	uint8_t nr_entries, nr_exits;
+	uint8_t nr_entries;
 	uint8_t flags;
 };
 
 /* What the assembly in enter.S reads; see offsets.h. */
 struct lookup {
-	struct slot *slots; /* of the hash; struct slots_head lies before it */
+	uint64_t *slots; /* of the hash; struct slots_head lies before it */
 	struct entry *entries;
 	uint8_t *code;
 	struct tables *tables;
 	uint32_t jump_shift; /* the lowest bit of a target that chooses its place among the jumps */
 };
 
-/* Of the hash of entries by address. The key is ~pc, so that 0 means free. */
-struct slot {
-	uint64_t key;
-	uint32_t entry;
-};
+/* A slot of the hash by address, read and written in one piece, has the low half of the address
+ * below, and above an entry, or a target with this bit. All of it 0: free. */
+#define SLOT_TARGET (1u << 31)
 
 struct slots_head {
-	uint64_t mask;
-	uint64_t used;
+	uint32_t used;
+	uint32_t mask;
 };
 
 /* The most that one fragment may be. */
@@ -101,14 +102,14 @@ struct cache {
 	struct lookup lookup;
 	struct instrumentation does;
 	struct fragment *fragments;
+	struct target *targets;
 	struct exit *exits;
 	struct page *pages;
 	uint8_t *sources;
-	struct meta *meta;   /* where all of them are */
-	uint32_t generation; /* how often it was emptied */
-	uint32_t nr_fragments, nr_entries, nr_exits, nr_pages, nr_sources;
+	struct meta *meta; /* where all of them are */
+	uint32_t nr_fragments, nr_entries, nr_targets, nr_exits, nr_pages, nr_sources;
 	uint32_t code_next;
-	uint32_t stubs;				/* where that of exit 0 would be */
+	uint32_t stubs;				/* where that of target 0 would be */
 	uint32_t jump_miss, return_miss, leave; /* the ways to them */
 	uint32_t popped_miss; /* within return_miss, for a target that is popped already */
 };
@@ -133,11 +134,15 @@ void cache_disconnect(struct cache *cache);
 /* Forgets everything. Nobody is inside. */
 void cache_empty(struct cache *cache);
 
-/* Takes the fragment that was built at the end of the arrays into the hash and links its exits. */
-void cache_publish(struct cache *cache, struct fragment *fragment);
+/* A new exit, of whose rel32 this is the site: returns where that leads. */
+uint32_t cache_exit(struct cache *cache, uint64_t pc, uint32_t site);
 
-/* Makes the exit go to the entry. */
-void cache_link(struct cache *cache, uint32_t exit, uint32_t entry);
+/* One of another kind than EXIT_LINK. */
+uint32_t cache_special_exit(struct cache *cache, const struct target *target);
+
+/* Takes the fragment that was built at the end of the arrays into the hash; exits that wait for
+ * what it has lead there. */
+void cache_publish(struct cache *cache, struct fragment *fragment);
 
 /* Nobody finds the fragment any more. */
 void cache_kill(struct cache *cache, struct fragment *fragment);
@@ -157,12 +162,12 @@ struct fragment *cache_fragment_at(const struct cache *cache, uint32_t offset);
 /* The ways out lie at the start of the code, in the order of the members of struct cache. */
 #define WAYS_OUT 64
 
-/* The stub of an exit: movl $exit, %gs:EXIT; jmp leave */
+/* The stub of a target: movl $target, %gs:EXIT; jmp leave */
 #define STUB_BYTES 17
 
-static inline uint32_t stub_of(const struct cache *cache, uint32_t exit)
+static inline uint32_t stub_of(const struct cache *cache, uint32_t target)
 {
-	return cache->stubs + exit * STUB_BYTES;
+	return cache->stubs + target * STUB_BYTES;
 }
 
 #endif

@@ -116,7 +116,6 @@ static void empty(struct cache *cache)
 	while (someone_inside(cache))
 		sys(__NR_sched_yield);
 	cache_empty(cache);
-	cache->generation++;
 	__atomic_store_n(&emptying, 0, __ATOMIC_SEQ_CST);
 }
 
@@ -132,23 +131,13 @@ static bool go_inside(struct thread *thread)
 
 /* ---- going on ---- */
 
-/* What the thread came out with: an exit that may be linked, or an arrival that was missing. */
-struct request {
-	struct cache *cache; /* of the exit, */
-	uint32_t generation; /* and when; */
-	uint32_t exit;	     /* 0: none */
-	enum arrival arrival;
-};
-
-static void answer(struct cache *cache, const struct request *request, uint32_t id)
+static void fill_tables(struct cache *cache, enum arrival arrival, uint32_t id)
 {
 	struct entry *entry = &cache->lookup.entries[id];
 
-	if (request->exit)
-		cache_link(cache, request->exit, id);
-	if (request->arrival == ARRIVE_JUMP && entry->landing)
+	if (arrival == ARRIVE_JUMP && entry->landing)
 		tables_set(cache, TABLE_JUMPS, entry);
-	if (request->arrival == ARRIVE_RETURN && entry->pad)
+	if (arrival == ARRIVE_RETURN && entry->pad)
 		tables_set(cache, TABLE_RETURNS, entry);
 }
 
@@ -172,7 +161,7 @@ static bool vsyscall(struct thread *thread)
 }
 
 /* Makes what was asked for. Returns with thread->inside and where to go on, or 0 for a fault. */
-static uint64_t make(struct thread *thread, struct request *request)
+static uint64_t make(struct thread *thread, enum arrival arrival)
 {
 	struct cache *cache = cache_of(thread);
 	struct build_fault fault;
@@ -182,11 +171,9 @@ static uint64_t make(struct thread *thread, struct request *request)
 	lock_take(&lock);
 	if (!cache_room(cache))
 		empty(cache);
-	if (request->cache != cache || request->generation != cache->generation)
-		request->exit = 0;
-	id = build(cache, thread->regs.rip, request->arrival, &fault);
+	id = build(cache, thread->regs.rip, arrival, &fault);
 	if (id) {
-		answer(cache, request, id);
+		fill_tables(cache, arrival, id);
 		address = (uint64_t)cache->lookup.code + cache->lookup.entries[id].body;
 		thread->inside = cache_inside(cache);
 	}
@@ -219,7 +206,8 @@ static uint64_t step(struct thread *thread)
 	return address;
 }
 
-_Noreturn static void go_on(struct thread *thread, struct request request)
+/* @arrival is what was missing when the thread came out. */
+_Noreturn static void go_on(struct thread *thread, enum arrival arrival)
 {
 	uint64_t address = 0;
 
@@ -228,14 +216,14 @@ _Noreturn static void go_on(struct thread *thread, struct request request)
 			thread->step = 0;
 			thread->inside = 0;
 			linux_deliver(thread);
-			request = (struct request){0};
+			arrival = ARRIVE_DIRECT;
 		}
 		address = step(thread);
-		if (!address && !request.exit && request.arrival == ARRIVE_DIRECT)
+		if (!address && arrival == ARRIVE_DIRECT)
 			address = find(thread);
 		if (!address)
-			address = make(thread, &request);
-		request = (struct request){0};
+			address = make(thread, arrival);
+		arrival = ARRIVE_DIRECT;
 	}
 	thread->cache = address;
 	translate_enter();
@@ -245,7 +233,7 @@ void translate_dispatch(struct thread *thread)
 {
 	if (!thread->step)
 		thread->inside = 0;
-	go_on(thread, (struct request){0});
+	go_on(thread, ARRIVE_DIRECT);
 }
 
 /* ---- coming out ---- */
@@ -277,29 +265,28 @@ void translate_left(struct thread *thread)
 {
 	/* Nothing is emptied before we say that we are out. */
 	struct cache *cache = cache_of(thread);
-	struct request request = {.cache = cache, .generation = cache->generation};
-	const struct exit exit = cache->exits[thread->exit];
+	const struct target target = cache->targets[thread->exit];
+	enum arrival arrival = ARRIVE_DIRECT;
 
 	switch (thread->exit) {
 	case EXIT_JUMP_MISS:
-		request.arrival = ARRIVE_JUMP;
+		arrival = ARRIVE_JUMP;
 		thread->regs.rip = thread->target;
 		break;
 	case EXIT_RETURN_MISS:
-		request.arrival = ARRIVE_RETURN;
+		arrival = ARRIVE_RETURN;
 		thread->regs.rip = thread->target;
 		break;
 	default:
-		thread->regs.rip = exit.target;
-		request.exit = exit.kind == EXIT_LINK ? thread->exit : 0;
+		thread->regs.rip = target.pc;
 	}
 	__atomic_store_n(&thread->inside, 0, __ATOMIC_SEQ_CST);
-	switch (exit.kind) {
+	switch (target.kind) {
 	case EXIT_SYSCALL:
-		system_call(thread, exit.length);
+		system_call(thread, target.length);
 		break;
 	case EXIT_INT80:
-		thread->regs.rip += exit.length;
+		thread->regs.rip += target.length;
 		linux_int80(thread);
 		break;
 	case EXIT_STALE:
@@ -309,7 +296,7 @@ void translate_left(struct thread *thread)
 		linux_detach(thread);
 		break;
 	}
-	go_on(thread, request);
+	go_on(thread, arrival);
 }
 
 /* ---- code that changes ---- */

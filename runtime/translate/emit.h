@@ -51,9 +51,14 @@ struct thunk {
 
 #define THUNK_INDIRECT 1 /* for a target in thread->target; no call has this one */
 
-struct position {
-	uint64_t pc;
-	uint32_t offset;
+/* What becomes known of a fragment on the way: where its instructions are, where its exits lead. */
+struct within {
+	struct position {
+		uint64_t pc;
+		uint32_t offset;
+	} insns[96];
+	uint64_t targets[32];
+	unsigned int nr_targets;
 };
 
 struct builder {
@@ -72,8 +77,8 @@ struct builder {
 	unsigned int limit; /* as many at most */
 	uint32_t pad;	    /* where the last pad begins */
 
-	/* Where its instructions are, of a fragment that may be entered at any of them, or NULL. */
-	struct position *insns;
+	struct within *within; /* of a fragment that may be entered at any instruction, or NULL */
+	unsigned int nr_exits;
 
 	/* Of calls: what is to come at the end, and pads without a way to a miss. */
 	struct thunk thunks[16];

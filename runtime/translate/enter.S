@@ -133,20 +133,17 @@ translate_spilled:
 	.hidden	translate_flags_kept
 translate_flags_kept:
 	mov	%gs:THREAD_TARGET, %rcx
-	not	%rcx
 	movabs	$HASH_MULTIPLIER, %rax
 	imul	%rcx, %rax
 	shr	$32, %rax
 	mov	%gs:THREAD_LOOKUP, %rdx
 	mov	LOOKUP_SLOTS(%rdx), %rdx
-1:	and	HEAD_MASK(%rdx), %rax
-	shl	$4, %rax
-	cmp	%rcx, (%rdx, %rax)
+1:	and	HEAD_MASK(%rdx), %eax
+	cmp	%ecx, (%rdx, %rax, 8)
 	je	3f
-	cmpq	$0, (%rdx, %rax)
+	cmpl	$0, 4(%rdx, %rax, 8)
 	je	2f
-	shr	$4, %rax
-	inc	%rax
+	inc	%eax
 	jmp	1b
 
 	/* Not there: out, with all registers as they were. */
@@ -154,10 +151,16 @@ translate_flags_kept:
 	mov	%rax, %gs:THREAD_CACHE
 	jmp	9f
 
-3:	mov	SLOT_ENTRY(%rdx, %rax), %ecx
-	shl	$ENTRY_SHIFT, %rcx
+	/* An entry of that address, or else, and be it of one with the same lower half, out. */
+3:	movslq	4(%rdx, %rax, 8), %rax
+	test	%rax, %rax
+	jle	2b
+	shl	$ENTRY_SHIFT, %rax
 	mov	%gs:THREAD_LOOKUP, %rdx
-	add	LOOKUP_ENTRIES(%rdx), %rcx
+	add	LOOKUP_ENTRIES(%rdx), %rax
+	cmp	%rcx, (%rax)
+	jne	2b
+	mov	%rax, %rcx
 	mov	ENTRY_BODY(%rcx), %eax
 	test	%eax, %eax
 	je	2b

@@ -9,8 +9,7 @@
 #define LOOKUP_TABLES  24
 #define LOOKUP_SHIFT   32
 
-#define SLOT_ENTRY     8
-#define HEAD_MASK      -16
+#define HEAD_MASK      -4 /* from the slots on */
 #define ENTRY_BODY     8
 #define ENTRY_ARRIVALS 12 /* landing, then pad */
 #define ENTRY_SHIFT    5
@@ -18,7 +17,7 @@
 /* The ways out at the start of the code, each 1 << WAY_SHIFT bytes, in the order of the exits. */
 #define WAY_SHIFT 4
 
-/* Exits that no fragment has. */
+/* Instead of targets. */
 #define EXIT_JUMP_MISS	 1 /* an indirect branch to thread->target was not in the table */
 #define EXIT_RETURN_MISS 2 /* a return to thread->target was not */
 #define FIRST_EXIT	 3

@@ -127,7 +127,7 @@ enum translate_place translate_recover(const struct thread *thread, struct regs 
 	if (offset < WAYS_OUT)
 		return recover_way_out(thread, cache, offset, regs);
 	if (offset >= cache->stubs) {
-		regs->rip = cache->exits[(offset - cache->stubs) / STUB_BYTES].target;
+		regs->rip = cache->targets[(offset - cache->stubs) / STUB_BYTES].pc;
 		return TRANSLATE_INSIDE;
 	}
 	f = cache_fragment_at(cache, offset);
