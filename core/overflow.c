@@ -81,6 +81,19 @@ static bool is_sampling(const struct core_event *event)
 	return event->period;
 }
 
+/* @a * @b / @c, or the most that there is: with what is native to the processor, since there is no
+ * library here that divides 128 bits. */
+static uint64_t scaled(uint64_t a, uint64_t b, uint64_t c)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+	uint64_t high = (uint64_t)(product >> 64), low = (uint64_t)product;
+
+	if (high >= c)
+		return UINT64_MAX;
+	__asm__("divq %2" : "+a"(low), "+d"(high) : "rm"(c) : "cc");
+	return low;
+}
+
 /*
  * The period with which @events in @time ns would have given the wanted frequency, and an eighth of
  * the way there: what happens is uneven. But the whole way if far less happens than before, since
@@ -88,14 +101,13 @@ static bool is_sampling(const struct core_event *event)
  */
 static void adjust(struct core_event *event, uint64_t time, uint64_t events)
 {
-	unsigned __int128 wanted = (unsigned __int128)events * SECOND;
+	uint64_t wanted = scaled(events, SECOND, time) / event->attr.sample_freq;
 	int64_t step;
 
-	wanted /= (unsigned __int128)time * event->attr.sample_freq;
 	if (wanted > INT64_MAX)
 		wanted = INT64_MAX;
-	step = (int64_t)wanted - (int64_t)event->period;
-	if ((uint64_t)wanted >= event->period / 2)
+	step = (int64_t)(wanted - event->period);
+	if (wanted >= event->period / 2)
 		step = (step + (step >= 0 ? 7 : -7)) / 8;
 	event->period += (uint64_t)step;
 	if (!event->period)

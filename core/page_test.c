@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+/* The mmap page, read by the protocol that <linux/perf_event.h> gives; and poll(2). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+
+#include <cmocka.h>
+
+#include "core/arena.h"
+#include "core/fake_host.h"
+#include "core/fake_ring.h"
+#include "core/output.h"
+#include "core/time.h"
+
+static int begin(void **state)
+{
+	(void)state;
+	fake_begin();
+	core_clock_start(fake.task);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	fake_end();
+	return 0;
+}
+
+static const struct perf_event_attr counting = {.size = sizeof(struct perf_event_attr)};
+
+static uint64_t rdpmc(uint32_t index)
+{
+	uint64_t value;
+
+	assert_true(core_rdpmc(fake.task, index, &value));
+	return value;
+}
+
+static uint64_t read_in_user_space(const struct perf_event_mmap_page *page)
+{
+	uint64_t count = (uint64_t)page->offset;
+	unsigned int unused = 64 - page->pmc_width;
+
+	if (page->cap_user_rdpmc && page->index)
+		count += (uint64_t)((int64_t)(rdpmc(page->index - 1) << unused) >> unused);
+	return count;
+}
+
+/* How long the event has been enabled by the time stamp counter's word. */
+static uint64_t enabled_in_user_space(const struct perf_event_mmap_page *page)
+{
+	uint64_t since;
+
+	assert_true(page->cap_user_time);
+	since = page->time_offset + (fake.tsc * page->time_mult >> page->time_shift);
+	return page->time_enabled + since;
+}
+
+static void layout(void **state)
+{
+	uint32_t event = fake_event(&counting, CORE_INSTRUCTIONS);
+	struct fake_ring ring = fake_map(event, 4, true);
+	const unsigned char *bytes = (const unsigned char *)ring.page;
+
+	(void)state;
+	assert_int_equal(ring.page->version, 0);
+	assert_int_equal(ring.page->compat_version, 0);
+	assert_int_equal(ring.page->lock % 2, 0);
+	assert_int_equal(ring.page->cap_bit0, 0);
+	assert_int_equal(ring.page->cap_bit0_is_deprecated, 1);
+	assert_int_equal(ring.page->cap_user_time_short, 0);
+	assert_int_equal(ring.page->size, offsetof(struct perf_event_mmap_page, __reserved));
+	for (size_t i = ring.page->size; i < 1024; i++)
+		assert_int_equal(bytes[i], 0);
+	assert_int_equal(ring.page->data_offset, ARENA_PAGE);
+	assert_int_equal(ring.page->data_size, 4 * ARENA_PAGE);
+	assert_int_equal(ring.page->data_head, 0);
+	assert_int_equal(ring.page->data_tail, 0);
+	assert_int_equal(ring.page->aux_size, 0);
+}
+
+static void counts(void **state)
+{
+	uint32_t event = fake_event(&counting, CORE_LOADS);
+	struct fake_ring ring;
+	uint32_t lock;
+
+	(void)state;
+	fake_run(CORE_LOADS, 1000);
+	ring = fake_map(event, 0, true);
+	assert_int_not_equal(ring.page->index, 0);
+	assert_int_equal(read_in_user_space(ring.page), 1000);
+	fake_run(CORE_LOADS, 5);
+	assert_int_equal(read_in_user_space(ring.page), 1005);
+	lock = ring.page->lock;
+	core_disable(event, false);
+	assert_int_equal(ring.page->index, 0);
+	assert_int_equal(ring.page->offset, 1005);
+	assert_true(ring.page->lock > lock && ring.page->lock % 2 == 0);
+	fake_run(CORE_LOADS, 500);
+	assert_int_equal(read_in_user_space(ring.page), 1005);
+	core_enable(event, false);
+	fake_run(CORE_LOADS, 10);
+	assert_int_equal(read_in_user_space(ring.page), 1015);
+	core_reset(event, false);
+	assert_int_equal(read_in_user_space(ring.page), 0);
+	fake_run(CORE_LOADS, 1);
+	assert_int_equal(read_in_user_space(ring.page), 1);
+}
+
+/* However far the counter's words are apart. */
+static void counts_while_somebody_samples(void **state)
+{
+	struct perf_event_attr sampling = counting;
+	uint32_t event = fake_event(&counting, CORE_BRANCHES);
+	struct fake_ring ring = fake_map(event, 0, true);
+
+	(void)state;
+	sampling.sample_period = 7;
+	fake_event(&sampling, CORE_BRANCHES);
+	for (unsigned int i = 1; i < 50; i++) {
+		fake_run(CORE_BRANCHES, 1);
+		assert_int_equal(read_in_user_space(ring.page), i);
+	}
+}
+
+static void times(void **state)
+{
+	uint32_t event = fake_event(&counting, CORE_INSTRUCTIONS);
+	struct fake_ring ring = fake_map(event, 0, true);
+
+	(void)state;
+	assert_int_equal(enabled_in_user_space(ring.page), 0);
+	fake.tsc += 1000;
+	assert_int_equal(enabled_in_user_space(ring.page), 1000);
+	core_disable(event, false);
+	assert_int_equal(ring.page->time_enabled, 1000);
+	assert_int_equal(ring.page->time_running, 1000);
+	fake.tsc += 500;
+	core_enable(event, false);
+	assert_int_equal(enabled_in_user_space(ring.page), 1000);
+	fake.tsc += 10;
+	assert_int_equal(enabled_in_user_space(ring.page), 1010);
+}
+
+/* Time stamps of samples are what the page turns the counter into. */
+static void time_stamps(void **state)
+{
+	struct perf_event_attr attr = counting;
+	const struct tally_record *record;
+	struct fake_ring ring;
+
+	(void)state;
+	attr.sample_type = PERF_SAMPLE_TIME;
+	attr.sample_period = 1;
+	ring = fake_map(fake_event(&attr, CORE_INSTRUCTIONS), 1, true);
+	fake.tsc = 123456789;
+	fake_run(CORE_INSTRUCTIONS, 1);
+	record = fake_next(&ring, &attr);
+	assert_true(ring.page->cap_user_time_zero);
+	assert_int_equal(record->id.time, ring.page->time_zero + (fake.tsc * ring.page->time_mult >>
+								  ring.page->time_shift));
+	attr.use_clockid = 1;
+	ring = fake_map(fake_event(&attr, CORE_LOADS), 1, true);
+	assert_false(ring.page->cap_user_time_zero);
+}
+
+static void software(void **state)
+{
+	uint32_t event = fake_event(&counting, CORE_PAGE_FAULTS);
+	struct fake_ring ring = fake_map(event, 0, true);
+
+	(void)state;
+	assert_int_equal(ring.page->index, 0);
+	assert_int_equal(ring.page->cap_user_rdpmc, 0);
+	fake.software[CORE_PAGE_FAULTS] = 3;
+	fake.task->software = CORE_KIND_BIT(CORE_PAGE_FAULTS);
+	core_disable(event, false);
+	assert_int_equal(ring.page->offset, 3);
+}
+
+/* Whom the ring is redirected to does not write to a page that tells of another. */
+static void the_page_is_one_events(void **state)
+{
+	uint32_t target = fake_event(&counting, CORE_LOADS);
+	uint32_t other = fake_event(&counting, CORE_STORES);
+	struct fake_ring ring = fake_map(target, 1, true);
+
+	(void)state;
+	assert_int_equal(core_set_output(other, target), 0);
+	fake_run(CORE_STORES, 100);
+	core_disable(other, false);
+	assert_int_equal(ring.page->index, CORE_LOADS + 1);
+	assert_int_equal(read_in_user_space(ring.page), 0);
+}
+
+/* ---- poll(2) ---- */
+
+static void polled(void **state)
+{
+	uint32_t event = fake_event(&counting, CORE_LOADS);
+
+	(void)state;
+	assert_int_equal(core_poll(event), POLLHUP); /* no ring */
+	fake_map(event, 1, true);
+	assert_int_equal(core_poll(event), 0);
+	core_event(event)->state = CORE_ERROR;
+	assert_int_equal(core_poll(event), POLLERR);
+	core_event(event)->state = CORE_EXITED;
+	assert_int_equal(core_poll(event), POLLHUP);
+	core_event(event)->children = 5; /* a copy still counts */
+	assert_int_equal(core_poll(event), 0);
+}
+
+static void woken_at_the_end(void **state)
+{
+	uint32_t opened = fake_event(&counting, CORE_LOADS);
+	uint32_t copy = fake_event(&counting, CORE_LOADS);
+
+	(void)state;
+	core_event(copy)->parent = opened;
+	core_poll_wake(core_event(copy));
+	assert_int_equal(fake.wakes.nr, 1);
+	assert_int_equal(fake.wakes.of[0].event, opened);
+	assert_int_equal(fake.wakes.of[0].what, POLLHUP);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+		CASE(layout),
+		CASE(counts),
+		CASE(times),
+		CASE(counts_while_somebody_samples),
+		CASE(time_stamps),
+		CASE(software),
+		CASE(polled),
+		CASE(the_page_is_one_events),
+		CASE(woken_at_the_end),
+	};
+
+	return cmocka_run_group_tests_name("core/page", tests, NULL, NULL);
+}
