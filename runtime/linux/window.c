@@ -11,9 +11,10 @@
 /* Where the libraries end that are below the program. */
 #define LOW_START 0x10000000UL
 
-/* Programs lie in its upper part, and libraries below them. */
-#define PROGRAM_START	     0x50000000UL
-#define PROGRAM_RANDOM_PAGES (1UL << 16)
+/* Programs lie in its upper part, and cache and libraries below them: above 0x5a000000, up to where
+ * Lisp systems insist on memory from 0x50000000 on. */
+#define PROGRAM_START	     0x60000000UL
+#define PROGRAM_RANDOM_PAGES (1UL << 15)
 
 #define HUGE_PAGE (2UL << 20)
 

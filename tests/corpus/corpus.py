@@ -40,7 +40,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import data  # noqa: E402
 
-TALLY = shlex.split(os.environ.get('TALLY', 'tally')) + ['run', '--']
+# Cases run in folders of their own: a path has to be whole.
+TALLY = [os.path.abspath(word) if '/' in word else word
+         for word in shlex.split(os.environ.get('TALLY', 'tally'))] + ['run', '--']
 PR_SET_CHILD_SUBREAPER = 36
 
 Case = collections.namedtuple('Case', 'name file line short needs timeout script')

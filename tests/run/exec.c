@@ -563,7 +563,35 @@ static void case_chroot(void)
 	say_end("chroot", child); /* of the static program 0, of the dynamic one no interpreter */
 }
 
+/* Programs that have no choice of their own count on some addresses. */
+static void case_addresses_that_are_free(void)
+{
+	static const struct {
+		const char *who;
+		uintptr_t start, end;
+	} wanted[] = {
+		{"Windows programs", 0x10000, 0x200000},
+		{"and their libraries", 0x7ffe0000, 0x7ffe1000},
+		{"Lisp", 0x50000000, 0x5a000000},
+		{"the same, dynamic", 0x1000000000, 0x1200000000},
+		{"Go", 0xc000000000, 0xc004000000},
+		{"AddressSanitizer", 0x7fff7000, 0x10007fff8000},
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		void *at = (void *)wanted[i].start;
+		void *got = mmap(at, wanted[i].end - wanted[i].start, PROT_NONE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+				 -1, 0);
+
+		say("%s %s\n", wanted[i].who, got == at ? "free" : errno_name(errno));
+		if (got == at)
+			munmap(at, wanted[i].end - wanted[i].start);
+	}
+}
+
 const struct test_case cases[] = {
+	{"addresses_that_are_free", case_addresses_that_are_free},
 	{"itself", case_itself},
 	{"arguments", case_arguments},
 	{"scripts", case_scripts},
