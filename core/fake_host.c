@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/fake_host.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +12,7 @@
 #include "core/output.h"
 #include "core/schedule.h"
 
-struct fake_host fake;
+_Thread_local struct fake_host fake;
 
 static void *arena;
 
@@ -41,11 +42,12 @@ void core_host_software(struct core_task *task, uint64_t kinds)
 
 bool core_host_alive(int32_t tid)
 {
-	return tid == fake.tid;
+	return tid != fake.dead;
 }
 
 void core_host_pause(void)
 {
+	sched_yield();
 }
 
 struct core_task *core_host_task(void)
@@ -171,7 +173,6 @@ void fake_begin(void)
 		.cpus = 2,
 		.tsc_mult = 1,
 	};
-	struct core_task *task;
 
 	fake = (struct fake_host){.tsc = 1000000, .tid = 1001};
 	arena = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE,
@@ -180,13 +181,20 @@ void fake_begin(void)
 		abort();
 	core_attach(arena);
 	core_setup(&settings);
-	task = core_task(1);
+	fake_caller(1);
+}
+
+void fake_caller(uint32_t page)
+{
+	struct core_task *task = core_task(page);
+
 	task->pid = 1000;
-	task->tid = 1001;
+	task->tid = 1000 + (int32_t)page;
 	task->ppid = 999;
 	task->live = 1;
 	memcpy(task->comm, "fake", 5);
 	core_counters_init(task);
+	fake.tid = task->tid;
 	fake.task = task;
 }
 

@@ -23,12 +23,13 @@ struct fake_log {
 	size_t nr; /* that came, also beyond those that fit */
 };
 
-extern struct fake_host {
+/* Each thread of a test has its own, as it is another caller; the arena they share. */
+extern _Thread_local struct fake_host {
 	uint64_t tsc;  /* nanoseconds, with the settings of fake_begin() */
 	uint64_t rate; /* of what fake_run() counts, a second: time passes; 0: it does not */
 	uint64_t clock;
 	int cpu;
-	int32_t tid;
+	int32_t tid, dead;	/* of the caller, and of one who has died */
 	struct core_task *task; /* the caller */
 
 	uint64_t software[64]; /* by enum core_kind */
@@ -50,6 +51,9 @@ extern struct fake_host {
 /* A new arena, with a task at page 1 that is the caller. */
 void fake_begin(void);
 void fake_end(void);
+
+/* The calling thread has a task, at @page. */
+void fake_caller(uint32_t page);
 
 /* An event of the caller that counts, as core_open() would have made it. */
 uint32_t fake_event(const struct perf_event_attr *attr, enum core_kind kind);
