@@ -242,7 +242,7 @@ def learn(oracle, pmu):
 def encoder(name):
     for prefix, kind in (('amd64_fam15h_nb', 'amd64_nb'), ('amd64_rapl', 'rapl'), ('rapl', 'rapl'),
                          ('amd64', 'amd64_l3' if name.endswith('_l3') else 'amd64'),
-                         ('arm', 'arm'), ('perf_raw', 'perf_raw'), ('perf', 'perf')):
+                         ('ix86arch', 'x86_arch'), ('arm', 'arm'), ('perf_raw', 'perf_raw'), ('perf', 'perf')):
         if name.startswith(prefix):
             return kind
     return 'intel'

@@ -12,7 +12,7 @@
 
 enum {
 	INDEX_BITS =
-		21, /* of an event identifier: the number within the unit; above, the unit's id */
+		20, /* of an event identifier: the number within the unit; above, the unit's id */
 	ALL_LEVELS = PFM_PLM0 | PFM_PLM1 | PFM_PLM2 | PFM_PLM3 | PFM_PLMH,
 };
 
@@ -36,6 +36,7 @@ void pfm_terminate(void)
 {
 	pthread_mutex_lock(&init_lock);
 	tly_pfm_tracepoints_forget();
+	tly_pfm_sysfs_forget();
 	tly_pfm_host.ready = false;
 	pthread_mutex_unlock(&init_lock);
 }
@@ -113,13 +114,16 @@ static int identifier(const struct event *event)
 
 static bool find_identifier(int idx, struct event *event)
 {
-	const struct table_pmu *pmu =
-		idx < 0 ? NULL : tly_pfm_unit((unsigned int)idx >> INDEX_BITS);
+	unsigned int id = (unsigned int)idx >> INDEX_BITS;
 	unsigned int number = idx & ((1 << INDEX_BITS) - 1);
+	const struct sysfs_unit *device = tly_pfm_sysfs_unit(id);
+	const struct table_pmu *pmu = device ? &device->pmu : tly_pfm_unit(id);
 
-	if (!pmu)
+	if (idx < 0 || !pmu)
 		return false;
-	*event = (struct event){.pmu = pmu, .number = number};
+	*event = (struct event){.pmu = pmu, .device = device, .number = number};
+	if (device)
+		return number < device->n_events;
 	if (number < pmu->n_events) {
 		event->entry = table_event(pmu, number);
 		return true;
@@ -142,6 +146,7 @@ static int no_unit(pfm_pmu_t id)
 
 pfm_err_t pfm_get_pmu_info(pfm_pmu_t id, pfm_pmu_info_t *info)
 {
+	const struct sysfs_unit *device;
 	const struct table_pmu *pmu;
 	unsigned int n;
 
@@ -149,13 +154,14 @@ pfm_err_t pfm_get_pmu_info(pfm_pmu_t id, pfm_pmu_info_t *info)
 		return PFM_ERR_NOINIT;
 	if (!info || !size_fits(info, info->size, sizeof(*info), PFM_PMU_INFO_ABI0))
 		return PFM_ERR_INVAL;
-	pmu = tly_pfm_unit(id);
+	device = tly_pfm_sysfs_unit(id);
+	pmu = device ? &device->pmu : tly_pfm_unit(id);
 	if (!pmu)
 		return no_unit(id);
 	n = count_events(pmu);
 	*info = (pfm_pmu_info_t){
-		.name = table_string(pmu->name),
-		.desc = table_string(pmu->desc),
+		.name = device ? device->name : table_string(pmu->name),
+		.desc = device ? device->desc : table_string(pmu->desc),
 		.size = info->size,
 		.pmu = id,
 		.type = pmu->type,
@@ -164,9 +170,13 @@ pfm_err_t pfm_get_pmu_info(pfm_pmu_t id, pfm_pmu_info_t *info)
 		.max_encoding = pmu->max_encoding,
 		.num_cntrs = pmu->counters,
 		.num_fixed_cntrs = pmu->fixed,
-		.is_present = host_has(pmu),
+		.is_present = device || host_has(pmu),
 		.is_dfl = pmu->encoder == TABLE_ENCODE_X86_ARCH,
 	};
+	if (pmu->encoder == TABLE_ENCODE_X86_ARCH) {
+		info->num_cntrs = tly_pfm_host.arch_counters;
+		info->num_fixed_cntrs = tly_pfm_host.arch_fixed;
+	}
 	return PFM_SUCCESS;
 }
 
@@ -201,7 +211,14 @@ static unsigned int speculation(unsigned int flags)
 
 static unsigned int count_masks(const struct event *event)
 {
+	if (event->device)
+		return 0;
 	return event->entry ? event->entry->n_masks : event->system->n_points;
+}
+
+static unsigned int count_fields(const struct event *event)
+{
+	return event->device ? event->device->n_fields : 0;
 }
 
 static bool os_is_known(pfm_os_t os)
@@ -224,9 +241,16 @@ pfm_err_t pfm_get_event_info(int idx, pfm_os_t os, pfm_event_info_t *info)
 		.pmu = event.pmu->id,
 		.dtype = PFM_DTYPE_UINT64,
 		.idx = idx,
-		.nattrs = count_masks(&event) + __builtin_popcount(tly_pfm_mods_of(&event, os)) +
+		.nattrs = count_masks(&event) + count_fields(&event) +
+			  __builtin_popcount(tly_pfm_mods_of(&event, os)) +
 			  __builtin_popcount(tly_pfm_perf_mods_of(&event, os)),
 	};
+	if (event.device) {
+		info->name = device_event(&event)->name;
+		info->desc = device_event(&event)->desc;
+		info->code = device_event(&event)->config[0];
+		return PFM_SUCCESS;
+	}
 	if (event.system) {
 		info->name = event.system->name;
 		info->desc = event.system->desc;
@@ -265,6 +289,18 @@ static void describe_mask(const struct event *event, unsigned int i, pfm_event_a
 	info->is_speculative = speculation(mask->flags);
 	info->support_hw_smpl = !!(mask->flags & TABLE_HW_SMPL);
 	info->dfl_val64 = mask->code;
+}
+
+static void describe_field(const struct event *event, unsigned int i, pfm_event_attr_info_t *info)
+{
+	const struct sysfs_field *field = &event->device->fields[i];
+
+	info->name = field->name;
+	info->desc = field->desc;
+	info->type = PFM_ATTR_MOD_INTEGER;
+	info->ctrl = PFM_ATTR_CTRL_PMU;
+	info->code = i;
+	info->dfl_val64 = tly_pfm_field_get(field, device_event(event)->config);
 }
 
 /* The opaque numbers of modifiers are each vendor's own. */
@@ -314,11 +350,38 @@ static int nth_bit(unsigned int set, unsigned int rank)
 	return -1;
 }
 
+/* Fields, masks, modifiers of the unit and those of perf, one behind the other. */
+static bool describe_attr(const struct event *event, unsigned int number, pfm_os_t os,
+			  pfm_event_attr_info_t *info)
+{
+	unsigned int mods = tly_pfm_mods_of(event, os);
+	int i;
+
+	if (number < count_fields(event)) {
+		describe_field(event, number, info);
+		return true;
+	}
+	number -= count_fields(event);
+	if (number < count_masks(event)) {
+		describe_mask(event, number, info);
+		return true;
+	}
+	number -= count_masks(event);
+	i = nth_bit(mods, number);
+	if (i >= 0) {
+		describe_mod(event, i, info);
+		return true;
+	}
+	i = nth_bit(tly_pfm_perf_mods_of(event, os), number - __builtin_popcount(mods));
+	if (i >= 0)
+		describe_perf_mod(i, info);
+	return i >= 0;
+}
+
 pfm_err_t pfm_get_event_attr_info(int eidx, int aidx, pfm_os_t os, pfm_event_attr_info_t *info)
 {
-	unsigned int n_masks, mods, n_mods, number = aidx;
+	pfm_event_attr_info_t found = {.idx = aidx};
 	struct event event;
-	int i;
 
 	if (!tly_pfm_host.ready)
 		return PFM_ERR_NOINIT;
@@ -326,21 +389,10 @@ pfm_err_t pfm_get_event_attr_info(int eidx, int aidx, pfm_os_t os, pfm_event_att
 	    !size_fits(info, info->size, sizeof(*info), PFM_ATTR_INFO_ABI0) ||
 	    !find_identifier(eidx, &event))
 		return PFM_ERR_INVAL;
-	n_masks = count_masks(&event);
-	mods = tly_pfm_mods_of(&event, os);
-	n_mods = __builtin_popcount(mods);
-	if (number >= n_masks + n_mods) {
-		i = nth_bit(tly_pfm_perf_mods_of(&event, os), number - n_masks - n_mods);
-		if (i < 0)
-			return PFM_ERR_INVAL;
-	}
-	*info = (pfm_event_attr_info_t){.size = info->size, .idx = aidx};
-	if (number < n_masks)
-		describe_mask(&event, number, info);
-	else if (number < n_masks + n_mods)
-		describe_mod(&event, nth_bit(mods, number - n_masks), info);
-	else
-		describe_perf_mod(i, info);
+	found.size = info->size;
+	if (!describe_attr(&event, aidx, os, &found))
+		return PFM_ERR_INVAL;
+	*info = found;
 	return PFM_SUCCESS;
 }
 
@@ -512,6 +564,8 @@ pfm_err_t pfm_pmu_validate(pfm_pmu_t id, FILE *fp)
 		return PFM_ERR_NOINIT;
 	if (!fp)
 		return PFM_ERR_INVAL;
+	if (tly_pfm_sysfs_unit(id))
+		return PFM_SUCCESS;
 	pmu = tly_pfm_unit(id);
 	if (!pmu)
 		return no_unit(id);

@@ -49,6 +49,9 @@ static int type_and_config(const struct request *request, uint32_t *type, uint64
 		return PFM_SUCCESS;
 	case TABLE_ENCODE_PERF_RAW:
 		return PFM_SUCCESS;
+	case TABLE_ENCODE_SYSFS:
+		*type = event->device->type;
+		return PFM_SUCCESS;
 	case TABLE_ENCODE_AMD64_L3:
 	case TABLE_ENCODE_AMD64_NB:
 		*config &= ~kernels_x86_bits;
@@ -151,6 +154,8 @@ int tly_pfm_fill_attr(struct request *request, struct perf_event_attr *attr, int
 	attr->config = config;
 	if (request->n_codes > 1)
 		attr->config1 = request->codes[1];
+	if (request->n_codes > 2)
+		attr->config2 = request->codes[2];
 	fill_levels(request, attr);
 	if (given(request, PERF_MOD_PERIOD))
 		attr->sample_period = value[PERF_MOD_PERIOD];

@@ -23,6 +23,14 @@ int tly_pfm_encode(struct request *request)
 		request->codes[0] = request->event.entry->code;
 		request->n_codes = 1;
 		return PFM_SUCCESS;
+	case TABLE_ENCODE_SYSFS:
+		request->n_codes = 1;
+		for (unsigned int i = 0; i < SYSFS_CONFIGS; i++) {
+			request->codes[i] = request->config[i];
+			if (request->config[i])
+				request->n_codes = i + 1;
+		}
+		return PFM_SUCCESS;
 	default:
 		return PFM_ERR_NOTSUPP;
 	}

@@ -14,6 +14,7 @@
 
 #include <perfmon/pfmlib.h>
 
+#include "pfm/sysfs.h"
 #include "pfm/table.h"
 
 enum {
@@ -49,11 +50,15 @@ struct modifier {
 extern const struct modifier tly_pfm_mods[N_MODS] __attribute__((visibility("hidden")));
 extern const struct modifier tly_pfm_perf_mods[N_PERF_MODS] __attribute__((visibility("hidden")));
 
-/* One of the events of a unit: of its table, or a system of tracepoints behind those of "perf". */
+/*
+ * One of the events of a unit: of its table, a system of tracepoints behind those of "perf", or of
+ * a device.
+ */
 struct event {
 	const struct table_pmu *pmu;
-	const struct table_event *entry; /* NULL: the system is meant */
+	const struct table_event *entry; /* NULL: one of the next is meant */
 	const struct tracepoint_system *system;
+	const struct sysfs_unit *device;
 	unsigned int number; /* within the unit */
 };
 
@@ -68,6 +73,9 @@ struct request {
 	bool names_mask; /* in the string itself */
 	bool has_raw;	 /* a mask given by number, or the event of perf_raw */
 	uint64_t raw;
+
+	uint64_t config[SYSFS_CONFIGS]; /* of the event of a device */
+	uint64_t fields_given;		/* 1 << field of the device */
 
 	unsigned int given; /* of enum table_mod */
 	uint64_t value[N_MODS];
@@ -132,6 +140,16 @@ static inline int request_next_mask(const struct request *request, unsigned int 
 			return word * 64 + __builtin_ctzll(rest);
 	}
 	return -1;
+}
+
+static inline const char *unit_name(const struct event *event)
+{
+	return event->device ? event->device->name : table_string(event->pmu->name);
+}
+
+static inline const struct sysfs_event *device_event(const struct event *event)
+{
+	return &event->device->events[event->number];
 }
 
 /* The number of a modifier's bit. */

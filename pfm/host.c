@@ -16,7 +16,7 @@ struct host tly_pfm_host;
 struct processor {
 	int vendor; /* enum table_vendor, -1 if it is another's */
 	unsigned int family, model;
-	bool architected; /* has Intel's architected counters */
+	unsigned int counters, fixed; /* that Intel's architecture tells of */
 };
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -40,7 +40,7 @@ static struct processor identify(void)
 	if (cpu.family == 15)
 		cpu.family += a >> 20 & 0xff;
 	if (cpu.vendor == TABLE_INTEL && leaves >= 10 && __get_cpuid(10, &a, &b, &c, &d))
-		cpu.architected = (a & 0xff) > 0;
+		cpu.counters = a & 0xff ? a >> 8 & 0xff : 0, cpu.fixed = d & 0x1f;
 	return cpu;
 }
 #elif defined(__aarch64__)
@@ -84,7 +84,7 @@ static bool is_present(const struct table_pmu *pmu, const struct processor *cpu)
 	case TABLE_ENCODE_PERF_RAW:
 		return true;
 	case TABLE_ENCODE_X86_ARCH:
-		return cpu->architected;
+		return cpu->counters > 0;
 	case TABLE_ENCODE_RAPL:
 	case TABLE_ENCODE_AMD64_L3:
 	case TABLE_ENCODE_AMD64_NB:
@@ -113,6 +113,11 @@ static bool list_has(const char *list, const char *name, bool first_only)
 	return false;
 }
 
+bool tly_pfm_may_have(const char *name)
+{
+	return !tly_pfm_host.forced && !list_has(getenv("LIBPFM_DISABLED_PMUS"), name, false);
+}
+
 static bool is_set(const char *variable)
 {
 	const char *value = getenv(variable);
@@ -129,7 +134,10 @@ void tly_pfm_detect(struct host *host)
 	host->verbose = is_set("LIBPFM_VERBOSE");
 	host->debug = is_set("LIBPFM_DEBUG");
 	host->out = is_set("LIBPFM_DEBUG_STDOUT") ? stdout : stderr;
+	host->forced = forced != NULL;
 	host->encode_inactive = getenv("LIBPFM_ENCODE_INACTIVE") != NULL;
+	host->arch_counters = cpu.counters;
+	host->arch_fixed = cpu.fixed;
 	memset(host->present, 0, sizeof(host->present));
 
 	for (size_t i = 0; i < tly_pfm_table.n_pmus && i < 64 * 16; i++) {

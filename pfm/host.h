@@ -12,9 +12,11 @@ struct host {
 	bool ready;
 	int result;	      /* of the initialization */
 	bool encode_inactive; /* LIBPFM_ENCODE_INACTIVE */
+	bool forced;	      /* LIBPFM_FORCE_PMU */
 	bool verbose, debug;
 	FILE *out;
-	uint64_t present[16]; /* bits by position in the table */
+	unsigned int arch_counters, arch_fixed; /* of Intel's architected unit */
+	uint64_t present[16];			/* bits by position in the table */
 };
 
 /* Only pfm_initialize() and pfm_terminate() write it. */
@@ -28,6 +30,9 @@ static inline bool host_has(const struct table_pmu *pmu)
 
 	return tly_pfm_host.present[i / 64] >> (i % 64) & 1;
 }
+
+/* Whether the environment lets a unit that no table has be used. */
+bool tly_pfm_may_have(const char *name);
 
 /* The unit with an id, NULL without a table. */
 const struct table_pmu *tly_pfm_unit(unsigned int id);

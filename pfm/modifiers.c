@@ -77,6 +77,11 @@ unsigned int tly_pfm_perf_mods_of(const struct event *event, pfm_os_t os)
 	unsigned int mods = 1 << PERF_MOD_U | 1 << PERF_MOD_K | 1 << PERF_MOD_MG | 1 << PERF_MOD_MH;
 	unsigned int flags = event->entry ? event->entry->flags : 0;
 
+	/* Devices outside of the processors know no levels and take no samples. */
+	if (event->device && !event->device->core)
+		return os == PFM_OS_PERF_EVENT_EXT
+			       ? 1 << PERF_MOD_EXCL | 1 << PERF_MOD_CPU | 1 << PERF_MOD_PINNED
+			       : 0;
 	if (os == PFM_OS_NONE || event->pmu->encoder == TABLE_ENCODE_AMD64_NB)
 		return 0;
 	if (event->pmu->encoder == TABLE_ENCODE_RAPL && event->pmu->id == PFM_PMU_INTEL_RAPL)
@@ -91,6 +96,8 @@ unsigned int tly_pfm_perf_mods_of(const struct event *event, pfm_os_t os)
 	if (event->pmu->encoder == TABLE_ENCODE_PERF) {
 		if (has_hypervisor(event))
 			mods |= 1 << PERF_MOD_PRECISE;
+	} else if (event->device) {
+		mods |= 1 << PERF_MOD_PRECISE;
 	} else if (event->pmu->encoder == TABLE_ENCODE_PERF_RAW) {
 		mods |= 1 << PERF_MOD_PRECISE | 1 << PERF_MOD_HW_SMPL;
 	} else if (flags & TABLE_PRECISE) {

@@ -100,6 +100,22 @@ static void append_masks(struct text *text, const struct request *request)
 		append_hex(text, ":0x", request->raw);
 }
 
+static void append_fields(struct text *text, const struct request *request)
+{
+	const struct sysfs_unit *device = request->event.device;
+
+	for (size_t i = 0; i < device->n_fields; i++)
+		append_modifier(text, device->fields[i].name,
+				tly_pfm_field_get(&device->fields[i], request->config));
+}
+
+static const char *event_name(const struct event *event)
+{
+	if (event->device)
+		return device_event(event)->name;
+	return event->system ? event->system->name : table_string(event->entry->name);
+}
+
 /* Periods show where there is one, whichever of the two gave it; binding to a processor does not.
  */
 static bool shows(const struct request *request, enum perf_mod mod)
@@ -143,13 +159,15 @@ char *tly_pfm_full_name(const struct request *request)
 	const struct event *event = &request->event;
 	struct text text = {.start = malloc(NAME_ROOM), .room = NAME_ROOM};
 
-	append(&text, table_string(event->pmu->name), "::");
+	append(&text, unit_name(event), "::");
 	if (event->pmu->encoder == TABLE_ENCODE_PERF_RAW)
 		append_hex(&text, "r", request->raw);
 	else
-		append(&text, "",
-		       event->system ? event->system->name : table_string(event->entry->name));
-	append_masks(&text, request);
+		append(&text, "", event_name(event));
+	if (event->device)
+		append_fields(&text, request);
+	else
+		append_masks(&text, request);
 	append_modifiers(&text, request);
 	return text.start;
 }

@@ -5,6 +5,7 @@
  * Nothing is copied: names are looked up where they stand in the string.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,19 +72,47 @@ static bool find_in_unit(struct request *request, const struct table_pmu *pmu, s
 	return true;
 }
 
-/* Without the name of a unit, the kernel's own events come after those of the hardware. */
+/* Units are asked in this order: the model's own, what all of a vendor have, the kernel's. */
+static int rank_of(const struct table_pmu *pmu)
+{
+	if (pmu->type == PFM_PMU_TYPE_OS_GENERIC)
+		return 2;
+	return pmu->encoder == TABLE_ENCODE_X86_ARCH;
+}
+
 static bool find_in_present(struct request *request, struct span name)
 {
-	for (int generic = 0; generic < 2; generic++) {
+	for (int rank = 0; rank < 3; rank++) {
 		for (size_t i = 0; i < tly_pfm_table.n_pmus; i++) {
 			const struct table_pmu *pmu = table_pmus() + i;
 
-			if ((pmu->type == PFM_PMU_TYPE_OS_GENERIC) == generic && host_has(pmu) &&
+			if (rank_of(pmu) == rank && host_has(pmu) &&
 			    find_in_unit(request, pmu, name))
 				return true;
 		}
 	}
 	return false;
+}
+
+static bool find_in_device(struct request *request, const struct sysfs_unit *device,
+			   struct span name)
+{
+	for (size_t i = 0; i < device->n_events; i++) {
+		if (!span_is(name, device->events[i].name))
+			continue;
+		request->event = (struct event){.pmu = &device->pmu, .device = device, .number = i};
+		memcpy(request->config, device->events[i].config, sizeof(request->config));
+		return true;
+	}
+	return false;
+}
+
+/* The unit has no table: a device may be called so. */
+static int find_on_devices(struct request *request, struct span unit, struct span name)
+{
+	const struct sysfs_unit *device = tly_pfm_sysfs_find(unit.start, unit.len);
+
+	return device && find_in_device(request, device, name) ? PFM_SUCCESS : PFM_ERR_NOTFOUND;
 }
 
 static int find_event(struct request *request, const char **string)
@@ -99,7 +128,9 @@ static int find_event(struct request *request, const char **string)
 	if (!separator)
 		return find_in_present(request, name) ? PFM_SUCCESS : PFM_ERR_NOTFOUND;
 	pmu = tly_pfm_table_find_pmu(unit, separator - unit);
-	if (!pmu || !(host_has(pmu) || tly_pfm_host.encode_inactive))
+	if (!pmu)
+		return find_on_devices(request, (struct span){unit, separator - unit}, name);
+	if (!(host_has(pmu) || tly_pfm_host.encode_inactive))
 		return PFM_ERR_NOTFOUND;
 	return find_in_unit(request, pmu, name) ? PFM_SUCCESS : PFM_ERR_NOTFOUND;
 }
@@ -148,8 +179,9 @@ static bool parse_integer(struct span value, uint64_t *number)
 
 	if (value.len == 0)
 		return false;
+	errno = 0;
 	*number = strtoull(value.start, &end, 0);
-	return end == value.start + value.len;
+	return end == value.start + value.len && !errno;
 }
 
 static int parse_value(const struct modifier *mod, struct span value, bool has_value,
@@ -184,6 +216,30 @@ static int find_modifier(const struct modifier *mods, unsigned int n, unsigned i
 	return -1;
 }
 
+/* Returns whether the unit has such a field. */
+static bool parse_field(struct request *request, struct span name, struct span value,
+			bool has_value, int *rc)
+{
+	const struct sysfs_unit *device = request->event.device;
+	uint64_t number = 1;
+	size_t i = 0;
+
+	while (i < device->n_fields && !span_is(name, device->fields[i].name))
+		i++;
+	if (i == device->n_fields)
+		return false;
+	*rc = PFM_SUCCESS;
+	if (has_value && !parse_integer(value, &number))
+		*rc = PFM_ERR_ATTR_VAL;
+	else if (request->fields_given >> i & 1 &&
+		 tly_pfm_field_get(&device->fields[i], request->config) != number)
+		*rc = PFM_ERR_ATTR_SET;
+	else if (!tly_pfm_field_set(&device->fields[i], number, request->config))
+		*rc = PFM_ERR_ATTR_VAL;
+	request->fields_given |= 1ULL << i;
+	return true;
+}
+
 static int parse_modifier(struct request *request, struct span name, struct span value,
 			  bool has_value)
 {
@@ -191,6 +247,8 @@ static int parse_modifier(struct request *request, struct span name, struct span
 	int rc, i = find_modifier(tly_pfm_mods, N_MODS, allowed, name);
 	uint64_t number;
 
+	if (request->event.device && parse_field(request, name, value, has_value, &rc))
+		return rc;
 	if (i >= 0) {
 		rc = parse_value(&tly_pfm_mods[i], value, has_value, &number);
 		return rc ? rc : set_modifier(&request->given, request->value, i, number);
@@ -237,6 +295,8 @@ static int find_mask(const struct request *request, struct span name)
 {
 	const struct tracepoint_system *system = request->event.system;
 
+	if (request->event.device)
+		return -1;
 	if (!system)
 		return tly_pfm_table_find_mask(request->event.entry, name.start, name.len);
 	for (size_t i = 0; i < system->n_points; i++)
