@@ -13,7 +13,7 @@ import sys
 sys.dont_write_bytecode = True  # the sources may be read-only
 import describe
 
-ENCODERS = 'intel amd64 arm perf perf_raw x86_arch rapl amd64_l3 amd64_nb'.split()
+ENCODERS = 'intel amd64 arm perf perf_raw x86_arch rapl amd64_l3 amd64_nb tally'.split()
 TYPES = {'unknown': 0, 'core': 1, 'uncore': 2, 'os': 3}
 VENDORS = {'intel': 0, 'amd': 1, 'arm': 2}
 MODS = 'k u e i c t ldlat intx intxcp fe_thres h g hv'.split()

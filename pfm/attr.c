@@ -48,6 +48,7 @@ static int type_and_config(const struct request *request, uint32_t *type, uint64
 		*type = event->entry ? event->entry->aux : PERF_TYPE_TRACEPOINT;
 		return PFM_SUCCESS;
 	case TABLE_ENCODE_PERF_RAW:
+	case TABLE_ENCODE_TALLY:
 		return PFM_SUCCESS;
 	case TABLE_ENCODE_SYSFS:
 		*type = event->device->type;

@@ -20,6 +20,7 @@ int tly_pfm_encode(struct request *request)
 		request->n_codes = 1;
 		return PFM_SUCCESS;
 	case TABLE_ENCODE_RAPL:
+	case TABLE_ENCODE_TALLY:
 		request->codes[0] = request->event.entry->code;
 		request->n_codes = 1;
 		return PFM_SUCCESS;

@@ -16,6 +16,7 @@ struct host tly_pfm_host;
 struct processor {
 	int vendor; /* enum table_vendor, -1 if it is another's */
 	unsigned int family, model;
+	bool is_virtual;
 	unsigned int counters, fixed; /* that Intel's architecture tells of */
 };
 
@@ -77,20 +78,36 @@ static bool models_match(const struct table_pmu *pmu, const struct processor *cp
 	return false;
 }
 
+/* Within a tally run the counters are not the processor's, whatever that says it is. */
+static bool is_virtual(void)
+{
+	FILE *file = fopen("/sys/bus/event_source/devices/cpu/caps/pmu_name", "re");
+	char name[16] = "";
+	bool found;
+
+	if (!file)
+		return false;
+	found = fgets(name, sizeof(name), file) && !strcmp(name, "tally\n");
+	fclose(file);
+	return found;
+}
+
 static bool is_present(const struct table_pmu *pmu, const struct processor *cpu)
 {
 	switch (pmu->encoder) {
+	case TABLE_ENCODE_TALLY:
+		return cpu->is_virtual;
 	case TABLE_ENCODE_PERF:
 	case TABLE_ENCODE_PERF_RAW:
 		return true;
 	case TABLE_ENCODE_X86_ARCH:
-		return cpu->counters > 0;
+		return !cpu->is_virtual && cpu->counters > 0;
 	case TABLE_ENCODE_RAPL:
 	case TABLE_ENCODE_AMD64_L3:
 	case TABLE_ENCODE_AMD64_NB:
 		return models_match(pmu, cpu) && tly_pfm_device_type(pmu) >= 0;
 	default:
-		return models_match(pmu, cpu);
+		return !cpu->is_virtual && models_match(pmu, cpu);
 	}
 }
 
@@ -131,6 +148,7 @@ void tly_pfm_detect(struct host *host)
 	struct processor cpu = identify();
 	bool any = false;
 
+	cpu.is_virtual = is_virtual();
 	host->verbose = is_set("LIBPFM_VERBOSE");
 	host->debug = is_set("LIBPFM_DEBUG");
 	host->out = is_set("LIBPFM_DEBUG_STDOUT") ? stdout : stderr;

@@ -27,6 +27,7 @@ enum table_encoder {
 	TABLE_ENCODE_RAPL = 6,	   /* code is config of the PMU "power" */
 	TABLE_ENCODE_AMD64_L3 = 7,
 	TABLE_ENCODE_AMD64_NB = 8, /* northbridge of family 15h */
+	TABLE_ENCODE_TALLY = 9,	   /* code is config, on the processor that tally run shows */
 	TABLE_ENCODE_SYSFS = 100,  /* of no table: pfm/sysfs.h */
 };
 

@@ -279,6 +279,9 @@ int tly_vendor_not_in_unit(struct tly_parse *parse, const char *at, const char *
 	if (!unit.is_present) {
 		tly_parse_error(parse, -ENOTSUP, at, "%s is not this machine's: %s", unit.name,
 				unit.desc);
+		if (!strcmp(unit.name, "tally"))
+			return tly_error_remedy(parse->err, "run the command under 'tally run', "
+							    "which has it");
 		return say_units_here(parse->err);
 	}
 	tly_parse_error(parse, -ENOENT, at, "the unit %s has no event '%s'", unit.name, event);
