@@ -20,6 +20,9 @@
 /* The count, the times or the state of @event have changed: its mmap page says so. */
 void core_page_update(struct core_event *event);
 
+/* The caller's: its clock goes on, after it stood. Takes its lock. */
+void core_pages_update(struct core_task *task);
+
 /* @event is about to be freed: its mappings are gone, its ring is let go. With the tree's lock. */
 void core_ring_leave(struct core_event *event);
 

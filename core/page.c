@@ -14,6 +14,7 @@
 #include "core/arena.h"
 #include "core/core.h"
 #include "core/count.h"
+#include "core/lock.h"
 #include "core/output.h"
 #include "core/ring.h"
 #include "core/time.h"
@@ -67,8 +68,24 @@ void core_page_update(struct core_event *event)
 		__atomic_store_n(&page->lock, page->lock + 1, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_RELEASE);
 		tell(event, page);
+		core_task(event->task)->mapped |= event->state == CORE_ACTIVE;
 		__atomic_thread_fence(__ATOMIC_RELEASE);
 		__atomic_store_n(&page->lock, page->lock + 1, __ATOMIC_RELAXED);
 	}
 	core_ring_unlock(ring);
+}
+
+/*
+ * Whoever reads the times in user space adds what the time stamp counter says has passed since the
+ * page was written. So pages are written anew when that begins to be true again.
+ */
+void core_pages_update(struct core_task *task)
+{
+	core_lock(&task->lock);
+	task->mapped = false;
+	task->now = core_clock(task);
+	core_for_each_event (event, task)
+		if (event->maps && event->state == CORE_ACTIVE)
+			core_page_update(event);
+	core_unlock(&task->lock);
 }

@@ -147,6 +147,28 @@ static void times(void **state)
 	assert_int_equal(enabled_in_user_space(ring.page), 1010);
 }
 
+/* What passes in system calls is not the task's, also for who reads the page behind one. */
+static void times_behind_a_system_call(void **state)
+{
+	uint32_t event = fake_event(&counting, CORE_INSTRUCTIONS);
+	struct fake_ring ring = fake_map(event, 0, true);
+
+	(void)state;
+	fake.tsc += 1000;
+	core_clock_stop(fake.task);
+	fake.tsc += 1000000;
+	core_clock_start(fake.task);
+	fake.tsc += 10;
+	assert_int_equal(enabled_in_user_space(ring.page), 1010);
+	core_disable(event, false);
+	core_clock_stop(fake.task);
+	core_clock_start(fake.task);
+	assert_false(fake.task->mapped); /* nothing to be kept up to date any more */
+	core_enable(event, false);
+	assert_true(fake.task->mapped);
+	assert_int_equal(enabled_in_user_space(ring.page), 1010);
+}
+
 /* Time stamps of samples are what the page turns the counter into. */
 static void time_stamps(void **state)
 {
@@ -236,6 +258,7 @@ int main(void)
 		CASE(layout),
 		CASE(counts),
 		CASE(times),
+		CASE(times_behind_a_system_call),
 		CASE(counts_while_somebody_samples),
 		CASE(time_stamps),
 		CASE(software),

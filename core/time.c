@@ -3,6 +3,7 @@
 
 #include "core/arena.h"
 #include "core/host.h"
+#include "core/output.h"
 
 static uint64_t nanoseconds(uint64_t tsc)
 {
@@ -53,8 +54,11 @@ uint64_t core_clock(const struct core_task *task)
 
 void core_clock_start(struct core_task *task)
 {
-	if (!task->clock_tsc)
-		set(task, task->clock, core_host_tsc());
+	if (task->clock_tsc)
+		return;
+	set(task, task->clock, core_host_tsc());
+	if (task->mapped)
+		core_pages_update(task);
 }
 
 void core_clock_stop(struct core_task *task)
