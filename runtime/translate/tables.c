@@ -4,7 +4,7 @@
 #include <cpuid.h>
 
 static enum table_index index_kind;
-static bool quick_loop;
+static bool quick_loop, chosen;
 
 /* 0: not one of AMD's. */
 static unsigned int amd_family(void)
@@ -27,6 +27,13 @@ static enum table_index choose_index(void)
 	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_BMI2))
 		return INDEX_MOVZX;
 	return !amd || amd >= 0x19 ? INDEX_PEXT : INDEX_RORX;
+}
+
+void tables_choose(enum table_index index, bool quick)
+{
+	index_kind = index;
+	quick_loop = quick;
+	chosen = true;
 }
 
 enum table_index tables_index(void)
@@ -82,8 +89,8 @@ void tables_clear(struct cache *cache)
 
 void tables_init(struct cache *cache, struct tables *memory)
 {
-	index_kind = choose_index();
-	quick_loop = amd_family() >= 0x15;
+	if (!chosen)
+		tables_choose(choose_index(), amd_family() >= 0x15);
 	cache->lookup.tables = memory;
 	cache->lookup.jump_shift = index_kind == INDEX_MOVZX ? 0 : 4;
 	for (enum table table = TABLE_JUMPS; table <= TABLE_RETURNS; table++)

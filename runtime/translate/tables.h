@@ -37,6 +37,9 @@ enum table_index tables_index(void);
 /* Whether loop is as quick as another branch. */
 bool tables_quick_loop(void);
 
+/* As on another processor, before translate_init(): for the tests, which try them all. */
+void tables_choose(enum table_index index, bool quick_loop);
+
 void tables_init(struct cache *cache, struct tables *memory);
 
 /* All places lead to the ways out. */

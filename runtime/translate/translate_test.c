@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "runtime/translate/caches.h"
+#include "runtime/translate/tables.h"
 
 /* ---- random numbers ---- */
 
@@ -783,12 +784,46 @@ static bool has_many_caches(uint64_t program)
 	       host_thread()->lookup == &cache_number(0)->lookup && agrees(program);
 }
 
+/* Processors that branches are emitted for. */
+static const struct processor {
+	const char *name;
+	enum table_index index;
+	bool quick_loop;
+} processors[] = {
+	{"intel", INDEX_PEXT, false},
+	{"amd", INDEX_PEXT, true},
+	{"zen2", INDEX_RORX, true},
+	{"old", INDEX_MOVZX, false},
+};
+
+static void be(const char *name)
+{
+	for (unsigned int i = 0; i < sizeof(processors) / sizeof(*processors); i++) {
+		const struct processor *processor = &processors[i];
+
+		if (strcmp(name, processor->name))
+			continue;
+		if (processor->index != INDEX_MOVZX && !__builtin_cpu_supports("bmi2")) {
+			printf("1..0 # SKIP the processor has no BMI2\n");
+			exit(0);
+		}
+		tables_choose(processor->index, processor->quick_loop);
+		return;
+	}
+	fprintf(stderr, "no processor is called %s\n", name);
+	exit(2);
+}
+
+/* test-translate [PROGRAMS [SEED [PROCESSOR]]] */
 int main(int argc, char **argv)
 {
 	const unsigned int programs = argc > 1 ? strtoul(argv[1], NULL, 0) : 100;
-	const uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
+	const uint64_t first =
+		argc > 2 && *argv[2] ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc > 3)
+		be(argv[3]);
 	printf("1..11\n");
 	trace.states = malloc(TRACE_MAX * sizeof(*trace.states));
 	host_start();
