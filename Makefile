@@ -43,9 +43,10 @@ bench-run: build
 bench-pfm: build
 	@BUILD=$(BUILD) bench/pfm
 
-fuzz: packages $(SANITIZED)/build.ninja
+fuzz: build $(SANITIZED)/build.ninja
 	@ninja -C $(SANITIZED)
 	@tests/fuzz/run $(SANITIZED)
+	@tests/fuzz/translate $(BUILD)
 
 install: build
 	@meson install -C $(BUILD)
