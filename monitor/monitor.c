@@ -9,16 +9,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "abi/arena.h"
 #include "abi/handover.h"
 #include "monitor/limits.h"
 
 extern char **environ;
+
+/* Beside the numbers that events_ready() knows. */
+#define SIGNALS_READY UINT64_MAX
 
 __attribute__((format(printf, 4, 5))) static int fail(struct tally_error *err, int code,
 						      const char *remedy, const char *what, ...)
@@ -69,23 +72,11 @@ static char **environment_with(char *handover)
 	return envp;
 }
 
-/* Nothing but memory to share depends on it: without it the run goes on. */
-static int make_arena(void)
-{
-	int fd = memfd_create("tally", MFD_CLOEXEC);
-
-	if (fd >= 0 && ftruncate(fd, ARENA_SIZE) < 0) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
 /* Everything that the child needs, so that it does nothing but execute. */
 struct child {
 	const char *runtime;
 	char *const *argv;
-	int arena, self;
+	int arena, events, self;
 	char *handover, **envp;
 	sigset_t mask;		/* to start with, */
 	struct sigaction ended; /* and what it makes of SIGCHLD */
@@ -94,12 +85,11 @@ struct child {
 
 static int prepare(struct child *child, const char *path)
 {
-	child->arena = raise_descriptor(make_arena());
 	child->self = raise_descriptor(open(child->runtime, O_RDONLY | O_CLOEXEC));
 	if (child->self < 0)
 		return -errno;
-	if (asprintf(&child->handover, HANDOVER_NAME "%d,%d,%d,-1,%s", HANDOVER_VERSION,
-		     child->arena, child->self, path) < 0) {
+	if (asprintf(&child->handover, HANDOVER_NAME "%d,%d,%d,%d,-1,0,%s", HANDOVER_VERSION,
+		     child->arena, child->events, child->self, path) < 0) {
 		child->handover = NULL;
 		return -ENOMEM;
 	}
@@ -107,11 +97,13 @@ static int prepare(struct child *child, const char *path)
 	return child->envp ? 0 : -ENOMEM;
 }
 
-/* The command alone keeps the descriptors. */
+/* The command alone keeps the descriptors, but for the arena: with that a lock of ours would go. */
 static void forget(struct child *child)
 {
 	if (child->arena >= 0)
-		close(child->arena);
+		fcntl(child->arena, F_SETFD, FD_CLOEXEC);
+	if (child->events >= 0)
+		close(child->events);
 	if (child->self >= 0)
 		close(child->self);
 	free(child->envp);
@@ -144,10 +136,10 @@ static pid_t start(struct child *child)
  * One signal to us. What a process sent, it meant for the command; the kernel's own come from the
  * terminal, which tells the command too, or are about us alone.
  */
-static void pass_on(pid_t child, const siginfo_t *info)
+static void pass_on(pid_t child, const struct signalfd_siginfo *info)
 {
-	if (info->si_code <= 0 && info->si_pid != child)
-		kill(child, info->si_signo);
+	if (info->ssi_code <= 0 && (pid_t)info->ssi_pid != child)
+		kill(child, (int)info->ssi_signo);
 }
 
 /* True when the child has ended. A stop of it is one of ours: whoever waits for us sees it. */
@@ -162,13 +154,28 @@ static bool look_after(pid_t child, int *status)
 	return false;
 }
 
-static void wait_for(pid_t child, const sigset_t *signals, int *status)
+static void take_signals(int signals, pid_t child)
 {
-	siginfo_t info;
+	struct signalfd_siginfo info;
 
-	while (!look_after(child, status))
-		if (sigwaitinfo(signals, &info) > 0 && info.si_signo != SIGCHLD)
+	while (read(signals, &info, sizeof(info)) == sizeof(info))
+		if (info.ssi_signo != SIGCHLD)
 			pass_on(child, &info);
+}
+
+static void wait_for(pid_t child, int epoll, int signals, int *status)
+{
+	struct epoll_event ready[16];
+
+	while (!look_after(child, status)) {
+		int nr = epoll_wait(epoll, ready, sizeof(ready) / sizeof(*ready), -1);
+
+		for (int i = 0; i < nr; i++)
+			if (ready[i].data.u64 == SIGNALS_READY)
+				take_signals(signals, child);
+			else
+				events_ready(ready[i].data.u64);
+	}
 }
 
 /* All that can be waited for: not what faults of our own raise. */
@@ -208,33 +215,92 @@ static int find(const char *name, char path[PATH_MAX], struct tally_error *err)
 		    strerror(-code));
 }
 
-int monitor_run(const char *runtime, char *const argv[], int *status, struct tally_error *err)
+/* What of this process has to go back to what it was. */
+struct before {
+	sigset_t mask;
+	struct sigaction ended;
+};
+
+/* The signals as events of @epoll, from here on until restore(). -1 with errno. */
+static int catch_signals(int epoll, struct before *before)
 {
-	struct child child = {.runtime = runtime, .argv = argv, .arena = -1, .self = -1};
-	char path[PATH_MAX];
+	struct epoll_event ready = {.events = EPOLLIN, .data.u64 = SIGNALS_READY};
 	sigset_t signals;
-	int code = find(argv[0], path, err);
+	int fd;
+
+	signals_of_others(&signals);
+	sigprocmask(SIG_BLOCK, &signals, &before->mask);
+	/* Who ignores it, as we may have inherited, cannot wait for anybody. */
+	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &before->ended);
+	fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ready) < 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static void restore(const struct before *before)
+{
+	sigaction(SIGCHLD, &before->ended, NULL);
+	sigprocmask(SIG_SETMASK, &before->mask, NULL);
+}
+
+/* Starts and waits. 0 or a negative errno value. */
+static int run(struct child *child, const char *path, const struct monitor_options *options,
+	       int *status)
+{
+	struct before before;
+	int code, epoll = epoll_create1(EPOLL_CLOEXEC), signals;
 	pid_t pid;
+
+	if (epoll < 0)
+		return -errno;
+	signals = catch_signals(epoll, &before);
+	if (signals < 0) {
+		code = -errno;
+		goto out;
+	}
+	/* Without an arena there are no events, and nothing else is missing. */
+	child->arena = raise_descriptor(arena_make(options));
+	if (child->arena >= 0) {
+		arena_keep(child->arena);
+		child->events = raise_descriptor(events_open(epoll));
+	}
+	child->mask = before.mask;
+	child->ended = before.ended;
+	code = prepare(child, path);
+	pid = code ? code : start(child);
+	forget(child);
+	code = pid < 0 ? pid : 0;
+	if (pid >= 0)
+		wait_for(pid, epoll, signals, status);
+	events_close();
+	close(signals);
+out:
+	restore(&before);
+	close(epoll);
+	return code;
+}
+
+int monitor_run(const char *runtime, const struct monitor_options *options, char *const argv[],
+		int *status, struct tally_error *err)
+{
+	struct child child = {
+		.runtime = runtime,
+		.argv = argv,
+		.arena = -1,
+		.events = -1,
+		.self = -1,
+	};
+	char path[PATH_MAX];
+	int code = find(argv[0], path, err);
 
 	if (code)
 		return code;
-	code = prepare(&child, path);
-	if (code) {
-		forget(&child);
-		return fail(err, code, "", "cannot start '%s': %s", runtime, strerror(-code));
-	}
-	signals_of_others(&signals);
-	sigprocmask(SIG_BLOCK, &signals, &child.mask);
-	/* Who ignores it, as we may have inherited, cannot wait for anybody. */
-	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &child.ended);
-	pid = start(&child);
-	forget(&child);
-	if (pid >= 0)
-		wait_for(pid, &signals, status);
-	sigaction(SIGCHLD, &child.ended, NULL);
-	sigprocmask(SIG_SETMASK, &child.mask, NULL);
-	if (pid < 0)
-		return fail(err, pid, pid == -EAGAIN ? "raise the process limit: ulimit -u" : "",
-			    "cannot start '%s': %s", runtime, strerror(-pid));
+	code = run(&child, path, options, status);
+	if (code)
+		return fail(err, code, code == -EAGAIN ? "raise the process limit: ulimit -u" : "",
+			    "cannot start '%s': %s", runtime, strerror(-code));
 	return 0;
 }

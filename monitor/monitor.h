@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parent of one `tally run`: starts the command under tally-rt and stays until it has ended.
+ * The parent of one `tally run`: starts the command under tally-rt, looks after the events of the
+ * tree, and stays until the command has ended.
  *
  *	monitor.c	starts, waits, passes signals on
  *	command.c	finds the command as execvp(3) would
+ *	arena.c		the memory that the tree shares, and the settings in it
+ *	clock.c		how fast the time stamp counter runs
+ *	events.c	what the tree says on its socket: descriptors, wakeups, ends of processes
+ *	host.c		what the event core asks of the monitor (core/host.h)
  */
 #ifndef MONITOR_MONITOR_H
 #define MONITOR_MONITOR_H
 
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include <tally/error.h>
+
+struct monitor_options {
+	int paranoid; /* perf_event_paranoid, as it is shown and as it is obeyed */
+	int counters; /* of the virtual PMU; 0: no limit */
+	bool host;    /* let the kernel count what it can */
+};
 
 /*
  * Runs @argv under the tally-rt at @runtime, and waits. To whoever looks from outside, the caller
@@ -20,9 +33,43 @@
  * Returns 0 with a status of wait(2) in @status, or a negative errno value: -ENOENT when there is
  * no such command, -EACCES when it may not be executed.
  */
-int monitor_run(const char *runtime, char *const argv[], int *status, struct tally_error *err);
+int monitor_run(const char *runtime, const struct monitor_options *options, char *const argv[],
+		int *status, struct tally_error *err);
 
 /* Where execvp(3) would find @name. 0 or a negative errno value. */
 int monitor_find_command(const char *name, char path[PATH_MAX]);
+
+/* ---- between the files of monitor/ ---- */
+
+/*
+ * Makes the arena and returns its descriptor, or -1: then there are no events, and nothing else is
+ * missing. Mapped in this process.
+ */
+int arena_make(const struct monitor_options *options);
+/* Says that somebody is there who looks after it, as long as no descriptor of it is closed: to be
+ * called with the last that there will be. */
+void arena_keep(int fd);
+/* The highest page of a thread that there has been. */
+uint32_t arena_used(void);
+/* The record lock that says who has a page: whether anybody does. */
+bool arena_locked(uint32_t page);
+void arena_discard(uint64_t offset, uint64_t size);
+/* What a thread's page says at ARENA_INSIDE. */
+bool arena_inside(uint32_t page);
+
+/* ns = tsc * mult >> shift, as the kernel tells, or mult is 0; as measured. */
+void clock_ask(uint32_t *mult, uint32_t *shift);
+void clock_measure(uint32_t *mult, uint32_t *shift);
+
+/*
+ * The tree's socket: events_open() makes it and returns the sending end, or -1. From then on @epoll
+ * tells of all that there is to do, with numbers of its own in data.u64, and events_ready() does
+ * what one such number is about.
+ */
+int events_open(int epoll);
+void events_ready(uint64_t what);
+void events_wake(uint32_t event, uint32_t generation);
+/* Nothing of the tree is to be served any more. */
+void events_close(void);
 
 #endif

@@ -99,7 +99,9 @@ struct thread {
 
 	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
 	int tid;
-	struct task *task; /* linux/task.h: all that only this process is to see */
+	struct task *task;    /* linux/task.h: all that only this process is to see */
+	uint32_t page;	      /* of the arena where this lies; 0: it lies elsewhere */
+	uint32_t handed_over; /* 1: another process is about to take the page over */
 
 	/* linux/exec.c: the argument lists of an exec under way */
 	void *exec_lists;

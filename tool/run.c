@@ -15,7 +15,17 @@
 #include "tool/command.h"
 #include "tool/commands.h"
 
-static const struct tool_option option_table[] = {{0}};
+enum { OPTION_PARANOID = 256, OPTION_COUNTERS, OPTION_HOST };
+
+static const struct tool_option option_table[] = {
+	{OPTION_PARANOID, "paranoid", TOOL_NUMBER, .metavar = "LEVEL",
+	 .help = "the perf_event_paranoid that the command sees and has to obey (default 2)"},
+	{OPTION_COUNTERS, "counters", TOOL_NUMBER, .metavar = "N",
+	 .help = "how many counters the virtual PMU has, as hardware has few (default: no limit)"},
+	{OPTION_HOST, "host", TOOL_WORD, .metavar = "auto|never",
+	 .help = "whether the kernel counts what it can: software events, tracepoints (default auto)"},
+	{0},
+};
 
 /* The folder of this very program, without a slash at its end. */
 static bool own_folder(char folder[PATH_MAX])
@@ -64,13 +74,50 @@ static int end_like(int status)
 	return 128 + WTERMSIG(status);
 }
 
+/* 0, or TOOL_USAGE once it has said what is wrong. */
+static int set_number(const struct tool_command *command, const char *what, const char *argument,
+		      int least, int most, int *value)
+{
+	char *end;
+	long number = strtol(argument, &end, 10);
+
+	if (end == argument || *end || number < least || number > most)
+		return tool_usage(command, "--%s takes a number from %d to %d, not '%s'", what,
+				  least, most, argument);
+	*value = (int)number;
+	return 0;
+}
+
+static int set_option(const struct tool_command *command, int key, const char *argument,
+		      struct monitor_options *options)
+{
+	switch (key) {
+	case OPTION_PARANOID:
+		return set_number(command, "paranoid", argument, -1, 4, &options->paranoid);
+	case OPTION_COUNTERS:
+		return set_number(command, "counters", argument, 0, 64, &options->counters);
+	default:
+		options->host = !strcmp(argument, "auto");
+		if (!options->host && strcmp(argument, "never"))
+			return tool_usage(command, "--host takes auto or never, not '%s'",
+					  argument);
+		return 0;
+	}
+}
+
 static int run(const struct tool_command *command, int argc, char **argv)
 {
 	struct tool_parse parse = {.command = command, .argc = argc, .argv = argv};
+	struct monitor_options options = {.paranoid = 2, .host = true};
 	struct tally_error err;
 	char runtime[PATH_MAX];
-	int key = tool_next_option(&parse), status;
+	int key, status;
 
+	while ((key = tool_next_option(&parse)) > 0)
+		if (set_option(command, key, parse.argument, &options)) {
+			tool_end_options(&parse);
+			return TOOL_USAGE;
+		}
 	if (key)
 		return key == -2 ? TOOL_OK : TOOL_USAGE;
 	if (parse.index >= argc)
@@ -78,7 +125,7 @@ static int run(const struct tool_command *command, int argc, char **argv)
 	if (!find_runtime(runtime))
 		return tool_fail(
 			"cannot find tally-rt, which belongs to tally: install tally anew");
-	if (monitor_run(runtime, argv + parse.index, &status, &err)) {
+	if (monitor_run(runtime, &options, argv + parse.index, &status, &err)) {
 		tool_error(&err);
 		return err.code == -ENOENT ? TOOL_NOENT : TOOL_NOEXEC;
 	}
@@ -88,7 +135,7 @@ static int run(const struct tool_command *command, int argc, char **argv)
 const struct tool_command run_command = {
 	.name = "run",
 	.summary = "run a command under the translator",
-	.usage = "[--] COMMAND [ARG...]",
+	.usage = "[options] [--] COMMAND [ARG...]",
 	.options = option_table,
 	.run = run,
 };

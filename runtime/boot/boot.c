@@ -35,6 +35,7 @@ extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
 static const char *filename; /* what execve(2) was given, for messages */
+static uint32_t page;	     /* of the arena, that the thread had before */
 
 static void check(int64_t result, const char *what)
 {
@@ -61,8 +62,10 @@ static void read_handover(const char *text)
 	if (next_number(&text) != HANDOVER_VERSION)
 		die("tally and tally-rt are of different versions: install them together");
 	descriptors.arena = next_number(&text);
+	descriptors.monitor = next_number(&text);
 	descriptors.runtime = next_number(&text);
 	descriptors.program = next_number(&text);
+	page = (uint32_t)next_number(&text);
 	filename = text;
 }
 
@@ -207,7 +210,7 @@ static void set_name(void)
 
 static _Noreturn void run(const struct stack *stack, uint64_t entry)
 {
-	struct thread *thread = threads_boot();
+	struct thread *thread = threads_boot(page);
 
 	signal_boot(thread);
 	thread->regs.gpr[REG_RSP] = (uint64_t)stack->top;

@@ -1,25 +1,54 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The memory that all processes of a run share: a page for the struct thread of each thread of the
- * tree, wherever it runs. A process keeps its pages until it ends.
+ * tree, wherever it runs, and the events (core/). A process keeps its pages until it ends.
  *
  * A page belongs to the process that holds a record lock (fcntl F_SETLK) on it, so the kernel gives
- * back what a process had, however it ended and in whichever name space.
+ * back what a process had, however it ended and in whichever name space. One page can go from one
+ * process to another, with the events that are attached to its task: from a parent to its child, as
+ * a child inherits events before it runs, and from a vfork child to the image that it executes,
+ * whose locks are its own. Such a page is `handed_over` until the new owner has locked it.
  */
 #ifndef RUNTIME_LINUX_ARENA_H
 #define RUNTIME_LINUX_ARENA_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct thread;
 
-/* At boot. Without an arena, or with one that cannot be mapped, arena_take() always gives NULL. */
-void arena_boot(void);
+/* At boot; @page is what exec has handed over. Without an arena, or with one that cannot be mapped,
+ * arena_take() always gives NULL. */
+void arena_boot(uint32_t page);
 
 /* In a child of fork: the pages are the parent's. */
 void arena_forked(void);
 
-/* A zeroed page for this process, or NULL when all are taken. */
+/*
+ * Threads alone are mapped at boot; this maps the events, too, once, if they are not. Then all of
+ * core/ can be called. False: there is no arena, or no address space for it.
+ */
+bool arena_events(void);
+
+/*
+ * A page for this process, or NULL when all are taken; zeroed but for its number. The caller sees
+ * to it that one thread calls it at a time.
+ */
 struct thread *arena_take(void);
+
+/* The page that was handed over to this process: its events are as they were. NULL: it is lost. */
+struct thread *arena_take_over(uint32_t page);
+
+/* The page of @thread, about to execute another image, which it is to take over; 0: none. */
+uint32_t arena_hand_over(struct thread *thread);
+
+/* Another process has the page now, or will have it soon. */
+void arena_give(struct thread *thread);
+
+/* The highest page that there has been. */
+uint32_t arena_used(void);
+
+/* Whether the thread with that page is still there. */
+bool arena_alive(uint32_t page);
 
 #endif

@@ -94,8 +94,8 @@ static bool selects(const struct syscall *call, int number)
 
 int64_t sys_select(struct thread *thread, struct syscall *call)
 {
-	if (selects(call, descriptors.arena) || selects(call, descriptors.runtime) ||
-	    selects(call, descriptors.program))
+	if (selects(call, descriptors.arena) || selects(call, descriptors.monitor) ||
+	    selects(call, descriptors.runtime) || selects(call, descriptors.program))
 		return -EBADF;
 	return (uint32_t)call->number == __NR_pselect6 ? sys_pselect6(thread, call)
 						       : syscall_pass(thread, call);

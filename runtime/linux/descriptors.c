@@ -10,14 +10,14 @@
 #include "runtime/linux/syscalls.h"
 #include "runtime/sys.h"
 
-struct descriptors descriptors = {-1, -1, -1};
+struct descriptors descriptors = {-1, -1, -1, -1};
 
 bool descriptors_have(uint64_t fd)
 {
 	int number = (int)fd; /* the kernel looks at 32 bits */
 
-	return number >= 0 && (number == descriptors.arena || number == descriptors.runtime ||
-			       number == descriptors.program);
+	return number >= 0 && (number == descriptors.arena || number == descriptors.monitor ||
+			       number == descriptors.runtime || number == descriptors.program);
 }
 
 int descriptors_raise(int fd, bool cloexec)
@@ -54,6 +54,7 @@ void descriptors_settle(void)
 void descriptors_keep(bool keep)
 {
 	sys(__NR_fcntl, descriptors.arena, F_SETFD, keep ? 0 : FD_CLOEXEC);
+	sys(__NR_fcntl, descriptors.monitor, F_SETFD, keep ? 0 : FD_CLOEXEC);
 	sys(__NR_fcntl, descriptors.runtime, F_SETFD, keep ? 0 : FD_CLOEXEC);
 }
 
@@ -183,7 +184,8 @@ void descriptors_hide(struct syscall *call)
 /* The least of ours from @first to @last, or @last + 1. */
 static uint64_t next_of_ours(uint64_t first, uint64_t last)
 {
-	const int ours[] = {descriptors.arena, descriptors.runtime, descriptors.program};
+	const int ours[] = {descriptors.arena, descriptors.monitor, descriptors.runtime,
+			    descriptors.program};
 	uint64_t least = last + 1;
 
 	for (unsigned int i = 0; i < sizeof(ours) / sizeof(*ours); i++)

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct descriptors {
-	int arena, runtime, program; /* -1: there is none */
+	int arena, monitor, runtime, program; /* -1: there is none */
 };
 
 extern struct descriptors descriptors;
@@ -39,7 +39,7 @@ int descriptors_raise(int fd, bool cloexec);
  */
 void descriptors_settle(void);
 
-/* Whether the arena and the runtime stay open in what is executed next. */
+/* Whether all but the program stay open in what is executed next. */
 void descriptors_keep(bool keep);
 
 #endif

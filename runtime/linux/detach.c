@@ -17,6 +17,7 @@
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
+#include "runtime/linux/tasks.h"
 #include "runtime/linux/threads.h"
 #include "runtime/say.h"
 #include "runtime/sys.h"
@@ -121,6 +122,7 @@ void linux_detach(struct thread *thread)
 	else
 		follow(task);
 	signal_give_back_held(task);
+	tasks_end(thread);
 	threads_set_gs(0);
 	frame_leave(&task->regs, signal_program_mask(task, mask), &task->stack);
 }

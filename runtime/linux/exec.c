@@ -5,6 +5,7 @@
 #include <linux/fcntl.h>
 
 #include "abi/handover.h"
+#include "runtime/linux/arena.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/files.h"
@@ -117,9 +118,10 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 	struct lists lists = {0};
 	int64_t error;
 
-	format(handover, sizeof(handover), HANDOVER_NAME "%d,%d,%d,%d,%s",
-	       (int64_t)HANDOVER_VERSION, (int64_t)descriptors.arena, (int64_t)descriptors.runtime,
-	       (int64_t)program, exec->filename);
+	format(handover, sizeof(handover), HANDOVER_NAME "%d,%d,%d,%d,%d,%u,%s",
+	       (int64_t)HANDOVER_VERSION, (int64_t)descriptors.arena, (int64_t)descriptors.monitor,
+	       (int64_t)descriptors.runtime, (int64_t)program, (uint64_t)arena_hand_over(thread),
+	       exec->filename);
 	error = make_lists(exec, argv, envp, handover, &lists);
 	if (!error && thread) {
 		thread->exec_lists = lists.argv;
@@ -134,8 +136,10 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 	}
 	if (lists.argv)
 		memory_free(lists.argv, lists.size);
-	if (thread)
+	if (thread) {
 		thread->exec_lists = NULL;
+		thread->handed_over = 0;
+	}
 	return error;
 }
 

@@ -15,8 +15,10 @@
 #include "runtime/linux/signal.h"
 
 #include <asm/errno.h>
+#include <asm/poll.h>
 #include <linux/signal.h>
 
+#include "abi/control.h"
 #include "runtime/linux/copy.h"
 #include "runtime/say.h"
 #include "runtime/sys.h"
@@ -63,6 +65,8 @@ static void registers_of(const struct sigcontext_64 *from, struct regs *to)
 
 static bool is_fault(const siginfo_t *info)
 {
+	if (info->si_signo == SIGTRAP && info->si_code == TRAP_PERF)
+		return false; /* of an event: event_host.c */
 	switch (info->si_signo) {
 	case SIGSEGV:
 	case SIGBUS:
@@ -135,6 +139,9 @@ static void note(struct thread *thread, const siginfo_t *info, const struct sign
 	thread->pending |= PENDING_NOTE;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	to->info = *info;
+	/* Of an event that another process has overflown: event_host.c. */
+	if (info->si_code == SI_SIGIO)
+		to->info.si_code = info->si_band & POLLHUP ? POLL_HUP : POLL_IN;
 	to->trap = registers->trapno;
 	to->error = registers->err;
 	to->cr2 = registers->cr2;
@@ -160,13 +167,22 @@ static bool is_summons(const struct task *task, const siginfo_t *info)
 	       info->si_code == SI_TKILL;
 }
 
-/* The program does not hear of it: a call that it has interrupted is made again. */
-static void summon(struct thread *thread, const siginfo_t *info, struct sigcontext_64 *context)
+static bool is_kick(const siginfo_t *info)
+{
+	return info->si_signo == KICK_SIGNAL && info->si_code == SI_QUEUE &&
+	       info->si_value.sival_ptr == (void *)KICK_VALUE;
+}
+
+/*
+ * To the dispatcher, for a reason of the runtime's own. The program does not hear of it: a call
+ * that it has interrupted is made again.
+ */
+static void call_in(struct thread *thread, enum pending why, const siginfo_t *info,
+		    struct sigcontext_64 *context)
 {
 	uint64_t rip = context->ip;
 
-	thread->task->detach = DETACH_COMING;
-	thread->pending |= PENDING_SUMMONS;
+	thread->pending |= why;
 	if (syscall_interrupted(&rip, context->ax))
 		context->ip = rip;
 	else
@@ -187,11 +203,16 @@ static void on_signal(int number, siginfo_t *info, void *frame)
 		return;
 	}
 	if (is_summons(task, info)) {
-		summon(thread, info, &context->registers);
+		task->detach = DETACH_COMING;
+		call_in(thread, PENDING_SUMMONS, info, &context->registers);
+		return;
+	}
+	if (is_kick(info)) {
+		call_in(thread, PENDING_KICK, info, &context->registers);
 		return;
 	}
 	if (SIGNAL_BIT(number) & SIGNALS_FAULTS && !fault &&
-	    (thread->pending || task->faults_blocked & SIGNAL_BIT(number))) {
+	    (thread->pending & PENDING_NOTE || task->faults_blocked & SIGNAL_BIT(number))) {
 		hold(task, info);
 		return;
 	}

@@ -13,6 +13,7 @@
 
 #include "runtime/linux/copy.h"
 #include "runtime/linux/memory.h"
+#include "runtime/linux/tasks.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
@@ -149,6 +150,10 @@ void linux_deliver(struct thread *thread)
 {
 	if (thread->pending & PENDING_NOTE)
 		deliver_note(thread);
+	if (thread->pending & PENDING_KICK) {
+		__atomic_and_fetch(&thread->pending, ~(uint32_t)PENDING_KICK, __ATOMIC_RELAXED);
+		tasks_update(thread);
+	}
 	if (thread->task->detach != DETACH_COMING)
 		return;
 	__atomic_and_fetch(&thread->pending, ~(uint32_t)PENDING_SUMMONS, __ATOMIC_RELAXED);

@@ -6,10 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/time.h"
 #include "runtime/linux/descriptors.h"
+#include "runtime/linux/event_calls.h"
 #include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
+#include "runtime/linux/tasks.h"
 #include "runtime/linux/threads.h"
 #include "runtime/thread.h"
 
@@ -53,6 +56,10 @@ static syscall_handler *const handlers[] = {
 	[__NR_sendmmsg] = sys_sendmmsg,
 	[__NR_sendmsg] = sys_sendmsg,
 
+	/* events */
+	[__NR_perf_event_open] = sys_perf_event_open,
+	[__NR_prctl] = sys_prctl,
+
 	/* another program */
 	[__NR_execve] = sys_execve,
 	[__NR_execveat] = sys_execveat,
@@ -75,6 +82,7 @@ static syscall_handler *const handlers[] = {
 	[__NR_clone] = sys_clone,
 	[__NR_clone3] = sys_clone3,
 	[__NR_exit] = sys_exit,
+	[__NR_exit_group] = sys_exit_group,
 	[__NR_fork] = sys_fork,
 	[__NR_vfork] = sys_vfork,
 };
@@ -85,7 +93,14 @@ extern const char syscall_pass_look[], syscall_pass_made[], syscall_pass_not_mad
 
 int64_t syscall_pass(struct thread *thread, const struct syscall *call)
 {
-	int64_t result = syscall_pass_asm(call, &thread->pending);
+	int64_t result;
+
+	/* What the kernel does for the program is no time of the program's. */
+	if (thread->events.events)
+		core_clock_stop(&thread->events);
+	result = syscall_pass_asm(call, &thread->pending);
+	if (thread->events.events)
+		core_clock_start(&thread->events);
 
 	/*
 	 * What the program may write and the kernel could not is a page whose code has been
@@ -127,14 +142,18 @@ void linux_syscall(struct thread *thread)
 	};
 	uint32_t number = (uint32_t)call.number; /* more bits the kernel does not look at */
 	syscall_handler *handler = NULL;
-	int64_t result;
+	int64_t result = EVENT_CALL_OTHER;
 
 	descriptors_hide(&call);
+	if (event_calls_any())
+		result = event_call(thread, &call);
 	if (number < sizeof(handlers) / sizeof(*handlers))
 		handler = handlers[number];
 	if (!handler && files_takes_path(number))
 		handler = sys_path;
-	result = handler ? handler(thread, &call) : syscall_pass(thread, &call);
+	if (result == EVENT_CALL_OTHER)
+		result = handler ? handler(thread, &call) : syscall_pass(thread, &call);
+	tasks_update(thread);
 	if (result == SYSCALL_REGISTERS_SET)
 		return;
 	if (result == SYSCALL_NOT_MADE)

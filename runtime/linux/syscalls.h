@@ -84,6 +84,9 @@ syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys
 /* limits.c: getrlimit, setrlimit, prlimit */
 syscall_handler sys_limit;
 
+/* event_open.c */
+syscall_handler sys_perf_event_open, sys_prctl;
+
 /* brk.c */
 syscall_handler sys_brk;
 

@@ -54,6 +54,7 @@ struct signal_actions {
 enum pending {
 	PENDING_NOTE = 1,
 	PENDING_SUMMONS = 2, /* the process detaches, and this thread has to come along */
+	PENDING_KICK = 4,    /* somebody has changed what is to be counted: core_task.changed */
 };
 
 /* How far a task is with that. */
@@ -78,6 +79,7 @@ struct task {
 	uint32_t used;	   /* cleared by the last store of an exiting thread */
 	bool vfork;	   /* the parent waits for the end and frees the slot */
 	bool clear;	   /* it begins with default actions */
+	bool forked;	   /* it has memory of its own */
 	struct regs regs;  /* to begin with, or to leave with, and the kernel's mask */
 	signal_set start;
 	int pid;	 /* of its thread group */

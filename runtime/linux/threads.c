@@ -16,11 +16,13 @@
 
 #include "runtime/linux/arena.h"
 #include "runtime/linux/brk.h"
+#include "runtime/linux/event_calls.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/exec.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/task.h"
+#include "runtime/linux/tasks.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
@@ -106,6 +108,18 @@ static void slot_give(struct task *task)
 	__atomic_store_n(&task->used, 0, __ATOMIC_RELEASE);
 }
 
+/* Makes @thread, whose events stay as they are, the slot's: it is on @page. */
+static struct thread *slot_adopt(struct task *task, struct thread *thread, uint32_t page)
+{
+	memset(thread, 0, offsetof(struct thread, events));
+	thread->page = page;
+	thread->self = thread;
+	thread->task = task;
+	thread->stack = (char *)task + SLOT_SIZE;
+	task->thread = thread;
+	return thread;
+}
+
 /* Gives the slot its struct thread: the one it had, one of the arena, or its own. */
 static struct thread *slot_thread(struct task *task)
 {
@@ -116,14 +130,12 @@ static struct thread *slot_thread(struct task *task)
 		thread = arena_take();
 		lock_give(&slots_lock);
 	}
-	if (!thread)
+	if (!thread) {
 		thread = slot_own_thread(task);
-	memset(thread, 0, sizeof(*thread));
-	thread->self = thread;
-	thread->task = task;
-	thread->stack = (char *)task + SLOT_SIZE;
-	task->thread = thread;
-	return thread;
+		thread->page = 0;
+	}
+	memset(&thread->events, 0, sizeof(thread->events));
+	return slot_adopt(task, thread, thread->page);
 }
 
 void threads_visit(void (*visit)(struct task *task, void *what), void *what)
@@ -153,10 +165,11 @@ static void settle(struct task *task)
 	__atomic_store_n(&task->thread->tid, (int)sys(__NR_gettid), __ATOMIC_RELEASE);
 }
 
-struct thread *threads_boot(void)
+struct thread *threads_boot(uint32_t page)
 {
-	arena_boot();
+	arena_boot(page);
 	struct task *task = slot_new();
+	struct thread *before;
 
 	if (!task)
 		die("no memory for a thread");
@@ -164,9 +177,17 @@ struct thread *threads_boot(void)
 	task->actions = signal_actions_new(NULL);
 	if (!task->actions)
 		die("no memory for a thread");
-	slot_thread(task);
+	before = arena_take_over(page);
+	if (before)
+		slot_adopt(task, before, page);
+	else
+		slot_thread(task);
 	settle(task);
 	translate_thread(task->thread);
+	if (before)
+		tasks_executed(task->thread);
+	else
+		tasks_first(task->thread);
 	return task->thread;
 }
 
@@ -192,10 +213,12 @@ static void forget_others(struct task *self)
 {
 	unlock_all();
 	arena_forked();
+	event_maps_forked();
 	for (struct task *task = slots; task; task = task->next) {
+		if (task == self)
+			continue;
 		task->thread = NULL;
-		if (task != self)
-			task->used = 0;
+		task->used = 0;
 	}
 	self->actions->lock = (struct lock){0};
 	self->actions->users = 1;
@@ -205,16 +228,20 @@ static void forget_others(struct task *self)
 /* The first that a child does. */
 void thread_begin(struct task *task)
 {
-	bool forked = !task->thread;
+	const bool forked = task->forked;
 
 	if (forked) {
 		forget_others(task);
-		slot_thread(task);
+		if (task->thread->page && !arena_take_over(task->thread->page)) {
+			task->thread = NULL;
+			slot_adopt(task, slot_own_thread(task), 0);
+		}
 	}
 	task->thread->regs = task->regs;
 	settle(task);
 	if (forked)
 		translate_forked(task->thread);
+	tasks_begun(task->thread);
 	if (task->clear)
 		signal_actions_clear(task->actions);
 	signal_set_kernel_mask(task->start);
@@ -234,7 +261,7 @@ static struct signal_actions *actions_for(const struct task *parent, uint64_t fl
 }
 
 /* Makes the child's side ready. @rsp is the program's, 0 for the parent's. */
-static bool conceive(struct task *child, const struct thread *parent, uint64_t flags, uint64_t rsp)
+static bool conceive(struct task *child, struct thread *parent, uint64_t flags, uint64_t rsp)
 {
 	child->actions = actions_for(parent->task, flags);
 	if (!child->actions)
@@ -252,25 +279,39 @@ static bool conceive(struct task *child, const struct thread *parent, uint64_t f
 	/* Beside its parent in the same memory it has no alternate stack. */
 	if (flags & CLONE_VM && !(flags & CLONE_VFORK))
 		child->stack = (stack_t){.ss_flags = SS_DISABLE};
-	if (flags & CLONE_VM) {
-		/* Its page of the arena would be free with its parent's end: not from there. */
-		if (!(flags & (CLONE_FILES | CLONE_VFORK)))
-			child->thread = slot_own_thread(child);
-		slot_thread(child);
+	child->forked = !(flags & CLONE_VM);
+	/* Its page of the arena would be free with its parent's end: not from there. */
+	if (flags & CLONE_VM && !(flags & (CLONE_FILES | CLONE_VFORK)))
+		child->thread = slot_own_thread(child);
+	slot_thread(child);
+	child->thread->handed_over = child->forked;
+	if (!child->forked)
 		translate_thread(child->thread);
-	} else {
-		child->thread = NULL; /* it takes a page of its own */
-	}
+	tasks_begin(child->thread, parent, flags);
 	return true;
 }
 
-/* The child is not there, or has gone, or has memory of its own by now. */
-static void discard(struct task *child, uint64_t flags)
+/* The page is another process's now: the child's own, or that of the image that it executed. */
+static void part_with_page(struct task *child)
 {
-	if (flags & CLONE_VM) {
+	if (child->thread->page)
+		arena_give(child->thread);
+	child->thread = NULL;
+}
+
+/* The child is not there, or has gone, or has memory of its own by now. */
+static void discard(struct task *child, bool born)
+{
+	if (!child->forked) {
 		translate_thread_gone(child->thread);
 		exec_release(child->thread);
 		signal_actions_give(child->actions);
+	}
+	if (born && (child->forked || child->thread->handed_over)) {
+		part_with_page(child);
+	} else {
+		tasks_end(child->thread);
+		child->thread->handed_over = 0;
 	}
 	slot_give(child);
 }
@@ -293,7 +334,7 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 		return -EAGAIN;
 	}
 	if (!signal_hold(thread, &mask)) {
-		discard(child, flags);
+		discard(child, false);
 		return SYSCALL_NOT_MADE;
 	}
 	child->start = mask;
@@ -303,7 +344,7 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 			*size = RUNTIME_STACK_SIZE;
 		result = clone_pass(call, child);
 		if (result < 0 || child->vfork)
-			discard(child, flags);
+			discard(child, result >= 0);
 	} else {
 		*stack = 0;
 		if (size)
@@ -311,7 +352,7 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 		lock_all();
 		result = clone_pass(call, child);
 		unlock_all();
-		discard(child, flags);
+		discard(child, result >= 0);
 	}
 	signal_set_kernel_mask(mask);
 	return result;
@@ -372,11 +413,24 @@ int64_t sys_exit(struct thread *thread, struct syscall *call)
 	struct task *task = thread->task;
 	signal_set mask;
 
-	if (task->vfork)
-		return syscall_pass(thread, call); /* its parent clears up */
 	if (!signal_hold(thread, &mask))
 		return SYSCALL_NOT_MADE;
+	tasks_end(thread);
+	/* Of a vfork child its parent clears up. */
+	for (; task->vfork;)
+		sys(__NR_exit, call->args[0]);
 	translate_thread_gone(thread);
 	signal_actions_give(task->actions);
 	thread_end(call->args[0], &task->used);
+}
+
+int64_t sys_exit_group(struct thread *thread, struct syscall *call)
+{
+	signal_set mask;
+
+	if (!signal_hold(thread, &mask))
+		return SYSCALL_NOT_MADE;
+	tasks_end_all(thread);
+	for (;;)
+		sys(__NR_exit_group, call->args[0]);
 }

@@ -17,10 +17,11 @@ struct task;
 struct thread;
 
 /*
- * At boot: makes the process's first thread and points GS base at it, so that thread_self() works.
+ * At boot: makes the process's first thread, on the page of the arena that it had before exec if
+ * @page is not 0, and points GS base at it, so that thread_self() works.
  * Never fails: without memory for one thread there is nothing to run, and it says so and ends.
  */
-struct thread *threads_boot(void);
+struct thread *threads_boot(uint32_t page);
 
 /* Calls @visit for each task in this memory. It must not wait for any of them. */
 void threads_visit(void (*visit)(struct task *task, void *what), void *what);
@@ -29,7 +30,7 @@ void threads_visit(void (*visit)(struct task *task, void *what), void *what);
 void threads_set_gs(uint64_t base);
 
 syscall_handler sys_clone, sys_clone3, sys_fork, sys_vfork;
-syscall_handler sys_exit;
+syscall_handler sys_exit, sys_exit_group;
 
 /* detach.c: ARCH_SET_GS is of a program that needs GS for itself. */
 syscall_handler sys_arch_prctl;

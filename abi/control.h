@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the processes of a run tell its monitor: datagrams on one socket whose sending end each of
+ * them has (abi/handover.h). Nothing is answered there; who has to know that the monitor has done
+ * something waits for a word of the arena to change.
+ */
+#ifndef ABI_CONTROL_H
+#define ABI_CONTROL_H
+
+#include <stdint.h>
+
+enum control {
+	/* An event has got its descriptor, the read end of a pipe: with this comes the write end.
+	 * When the monitor finds that nobody can read any more, it closes the event. */
+	CONTROL_OPEN,
+	/* Whoever polls the event is to look again: the descriptor becomes readable. */
+	CONTROL_WAKE,
+	/* A descriptor of the event was closed; if it was the last one, close the event at once. In
+	 * any case add 1 to its `looked`, and wake who waits there. */
+	CONTROL_CLOSED,
+	/* Events are attached to the task at @page: when its process is gone, so is the task. */
+	CONTROL_WATCH,
+};
+
+struct control_message {
+	uint32_t what; /* enum control */
+	uint32_t event, generation;
+	uint32_t page;
+	uint32_t own; /* CONTROL_WATCH: 1 if the task's process is the sender */
+};
+
+/*
+ * How a thread is brought out of translated code: by this signal, which the runtime always handles
+ * and never blocks, sent by rt_tgsigqueueinfo(2) with this value. To be sent only while the thread
+ * says that it is inside (ARENA_INSIDE), and the lock on its page that it is there at all.
+ */
+#define KICK_SIGNAL SIGBUS
+#define KICK_VALUE  0x74616c6c79UL
+
+#endif

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "abi/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/core.h"
+#include "monitor/monitor.h"
+
+/* As the kernel has them without being told. */
+enum {
+	MAX_SAMPLE_RATE = 100000,
+	MLOCK_KB = 516,
+	MAX_STACK = 127,
+	ROTATION_NS = 4000000,
+};
+
+static struct {
+	char *memory;
+	int fd;
+} arena = {NULL, -1};
+
+uint32_t arena_used(void)
+{
+	const struct arena_pages *pages = (const void *)arena.memory;
+	uint32_t used = __atomic_load_n(&pages->used, __ATOMIC_RELAXED);
+
+	return used < ARENA_PAGES ? used : ARENA_PAGES - 1;
+}
+
+/* struct flock of a page */
+static struct flock lock_of(uint32_t page)
+{
+	return (struct flock){
+		.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)(page * ARENA_PAGE),
+		.l_len = ARENA_PAGE,
+	};
+}
+
+bool arena_locked(uint32_t page)
+{
+	struct flock lock = lock_of(page);
+
+	return !fcntl(arena.fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
+}
+
+void arena_discard(uint64_t offset, uint64_t size)
+{
+	fallocate(arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size);
+}
+
+bool arena_inside(uint32_t page)
+{
+	const uint32_t *inside = (void *)(arena.memory + page * ARENA_PAGE + ARENA_INSIDE);
+
+	return __atomic_load_n(inside, __ATOMIC_SEQ_CST);
+}
+
+/* A limit on the size of files (ulimit -f) holds for this one, too, which is only as big as what
+ * is used of it: the soft one is lifted as far as may be, and a size beyond is no reason to die. */
+static int grow(int fd)
+{
+	struct rlimit limit, lifted;
+	sigset_t too_big, mask;
+	int result;
+
+	sigemptyset(&too_big);
+	sigaddset(&too_big, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &too_big, &mask);
+	getrlimit(RLIMIT_FSIZE, &limit);
+	lifted = (struct rlimit){limit.rlim_max, limit.rlim_max};
+	setrlimit(RLIMIT_FSIZE, &lifted);
+	result = ftruncate(fd, ARENA_SIZE);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	while (result < 0 && sigtimedwait(&too_big, NULL, &(struct timespec){0, 0}) > 0)
+		;
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	return result;
+}
+
+static void settle(const struct monitor_options *options)
+{
+	struct core_settings settings = {
+		.paranoid = options->paranoid,
+		.max_sample_rate = MAX_SAMPLE_RATE,
+		.mlock_kb = MLOCK_KB,
+		.max_stack = MAX_STACK,
+		.counters = (uint32_t)options->counters,
+		.rotation = ROTATION_NS,
+		.cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
+		.cpu_type = PERF_TYPE_RAW,
+		.breakpoint_type = PERF_TYPE_BREAKPOINT,
+		.host = options->host,
+	};
+
+	clock_ask(&settings.tsc_mult, &settings.tsc_shift);
+	if (!settings.tsc_mult)
+		clock_measure(&settings.tsc_mult, &settings.tsc_shift);
+	core_attach(arena.memory);
+	core_setup(&settings);
+}
+
+static bool map(int fd)
+{
+	void *at;
+
+	if (grow(fd) < 0)
+		return false;
+	at = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return false;
+	arena.memory = at;
+	return true;
+}
+
+int arena_make(const struct monitor_options *options)
+{
+	int fd = memfd_create("tally", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	if (!map(fd)) {
+		close(fd);
+		return -1;
+	}
+	settle(options);
+	return fd;
+}
+
+void arena_keep(int fd)
+{
+	struct flock lock = lock_of(0);
+
+	arena.fd = fd;
+	fcntl(fd, F_SETLK, &lock);
+}

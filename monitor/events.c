@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The tree's events, as far as they need somebody who outlives the processes that use them.
+ *
+ *	pipes	 by event: the write end of the pipe that is its descriptor. A byte in it wakes who
+ *		 polls; an error on it says that the last descriptor is gone.
+ *	watches	 of processes with events: a pidfd each
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "abi/arena.h"
+#include "abi/control.h"
+#include "core/core.h"
+#include "core/host.h"
+#include "monitor/monitor.h"
+
+/* What epoll(7) says is ready: one of these, and which. */
+enum { READY_SOCKET, READY_PIPE, READY_WATCH };
+#define READY(kind, index) ((uint64_t)(kind) << 32 | (index))
+
+/* At a time, so that signals get their turn. */
+enum { MESSAGES = 256 };
+
+struct pipe {
+	int fd; /* -1: none */
+	uint32_t generation;
+};
+
+struct watch {
+	int fd;	     /* -1: none */
+	int32_t pid; /* as the process itself sees it */
+};
+
+static struct {
+	int epoll, socket;
+	struct pipe *pipes;
+	struct watch *watches;
+	size_t nr_pipes, nr_watches;
+} events = {.epoll = -1, .socket = -1};
+
+/* ---- pipes ---- */
+
+static bool room_for_pipe(size_t event)
+{
+	size_t nr = events.nr_pipes ? events.nr_pipes : 64;
+	struct pipe *grown;
+
+	while (nr <= event)
+		nr *= 2;
+	if (nr == events.nr_pipes)
+		return true;
+	grown = realloc(events.pipes, nr * sizeof(*grown));
+	if (!grown)
+		return false;
+	for (size_t i = events.nr_pipes; i < nr; i++)
+		grown[i] = (struct pipe){.fd = -1};
+	events.pipes = grown;
+	events.nr_pipes = nr;
+	return true;
+}
+
+static bool is_event(uint32_t event, uint32_t generation)
+{
+	return event && event < ARENA_EVENTS_SIZE / sizeof(struct core_event) &&
+	       core_event(event)->generation == generation && core_event(event)->state != CORE_FREE;
+}
+
+static void close_event(uint32_t event)
+{
+	struct pipe *pipe = &events.pipes[event];
+
+	close(pipe->fd);
+	pipe->fd = -1;
+	if (is_event(event, pipe->generation))
+		core_close(event);
+}
+
+/* Nobody can ever wait for an event without its pipe: it is closed at once. */
+static void opened(const struct control_message *message, int fd)
+{
+	struct epoll_event ready = {.data.u64 = READY(READY_PIPE, message->event)};
+
+	if (!is_event(message->event, message->generation)) {
+		close(fd);
+		return;
+	}
+	if (!room_for_pipe(message->event)) {
+		close(fd);
+		core_close(message->event);
+		return;
+	}
+	events.pipes[message->event] = (struct pipe){fd, message->generation};
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	if (epoll_ctl(events.epoll, EPOLL_CTL_ADD, fd, &ready) < 0)
+		close_event(message->event);
+}
+
+static struct pipe *find_pipe(uint32_t event, uint32_t generation)
+{
+	struct pipe *pipe = event < events.nr_pipes ? &events.pipes[event] : NULL;
+
+	return pipe && pipe->fd >= 0 && pipe->generation == generation ? pipe : NULL;
+}
+
+void events_wake(uint32_t event, uint32_t generation)
+{
+	const struct pipe *pipe = find_pipe(event, generation);
+
+	/* A pipe that is full is readable. */
+	if (pipe && write(pipe->fd, "", 1) < 0)
+		return;
+}
+
+static void closed(const struct control_message *message)
+{
+	const struct pipe *pipe = find_pipe(message->event, message->generation);
+	struct pollfd look = {.fd = pipe ? pipe->fd : -1};
+	uint32_t *looked;
+
+	if (pipe && poll(&look, 1, 0) == 1 && look.revents & POLLERR)
+		close_event(message->event);
+	if (!message->event || message->event >= ARENA_EVENTS_SIZE / sizeof(struct core_event))
+		return;
+	looked = &core_event(message->event)->looked;
+	__atomic_add_fetch(looked, 1, __ATOMIC_RELEASE);
+	syscall(__NR_futex, looked, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* ---- watches ---- */
+
+/* Its process has ended; who waits for a page of a process that lives holds a lock on it. */
+static void end_tasks(int32_t pid)
+{
+	const uint32_t used = arena_used();
+
+	for (uint32_t page = 1; page <= used && page < ARENA_PAGES; page++) {
+		struct core_task *task = core_task(page);
+
+		if (task->live && task->pid == pid && !core_host_alive((int32_t)page))
+			core_task_exit(task);
+	}
+}
+
+static struct watch *free_watch(int32_t pid)
+{
+	struct watch *grown, *unused = NULL;
+
+	for (size_t i = 0; i < events.nr_watches; i++) {
+		if (events.watches[i].fd < 0)
+			unused = &events.watches[i];
+		else if (events.watches[i].pid == pid)
+			return NULL;
+	}
+	if (unused)
+		return unused;
+	grown = realloc(events.watches, (events.nr_watches + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	events.watches = grown;
+	return &grown[events.nr_watches++];
+}
+
+static void watch(const struct control_message *message, pid_t sender)
+{
+	struct epoll_event ready = {.events = EPOLLIN};
+	struct watch *watch;
+	int32_t pid;
+
+	if (!message->page || message->page >= ARENA_PAGES)
+		return;
+	pid = core_task(message->page)->pid;
+	watch = free_watch(pid);
+	if (!watch)
+		return;
+	watch->pid = pid;
+	watch->fd = (int)syscall(__NR_pidfd_open, message->own ? sender : pid, 0);
+	if (watch->fd < 0) {
+		if (errno == ESRCH)
+			end_tasks(pid);
+		return;
+	}
+	ready.data.u64 = READY(READY_WATCH, (uint64_t)(watch - events.watches));
+	if (epoll_ctl(events.epoll, EPOLL_CTL_ADD, watch->fd, &ready) < 0) {
+		close(watch->fd);
+		watch->fd = -1;
+	}
+}
+
+static void watched_ended(struct watch *watch)
+{
+	close(watch->fd);
+	watch->fd = -1;
+	end_tasks(watch->pid);
+}
+
+/* ---- the socket ---- */
+
+static void take(const struct control_message *message, int fd, pid_t sender)
+{
+	switch (message->what) {
+	case CONTROL_OPEN:
+		if (fd >= 0)
+			opened(message, fd);
+		return;
+	case CONTROL_WAKE:
+		events_wake(message->event, message->generation);
+		break;
+	case CONTROL_CLOSED:
+		closed(message);
+		break;
+	case CONTROL_WATCH:
+		watch(message, sender);
+		break;
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* False when there is nothing more for now. */
+static bool receive(void)
+{
+	struct control_message message;
+	union {
+		char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} control;
+	struct iovec bytes = {&message, sizeof(message)};
+	struct msghdr header = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct ucred sender = {0};
+	int fd = -1;
+	ssize_t n = recvmsg(events.socket, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+	if (n <= 0)
+		return false;
+	for (struct cmsghdr *part = CMSG_FIRSTHDR(&header); part;
+	     part = CMSG_NXTHDR(&header, part)) {
+		if (part->cmsg_level != SOL_SOCKET)
+			continue;
+		if (part->cmsg_type == SCM_RIGHTS)
+			memcpy(&fd, CMSG_DATA(part), sizeof(fd));
+		else if (part->cmsg_type == SCM_CREDENTIALS)
+			memcpy(&sender, CMSG_DATA(part), sizeof(sender));
+	}
+	if (n == sizeof(message))
+		take(&message, fd, sender.pid);
+	else if (fd >= 0)
+		close(fd);
+	return true;
+}
+
+int events_open(int epoll)
+{
+	struct epoll_event ready = {.events = EPOLLIN, .data.u64 = READY(READY_SOCKET, 0)};
+	int ends[2], on = 1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -1;
+	events.epoll = epoll;
+	events.socket = ends[0];
+	if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
+	    shutdown(ends[0], SHUT_WR) < 0 ||
+	    epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &ready) < 0) {
+		close(ends[1]);
+		events_close();
+		return -1;
+	}
+	return ends[1];
+}
+
+void events_ready(uint64_t what)
+{
+	uint32_t index = (uint32_t)what;
+
+	switch (what >> 32) {
+	case READY_SOCKET:
+		for (int i = 0; i < MESSAGES && receive(); i++)
+			;
+		break;
+	case READY_PIPE:
+		if (events.pipes[index].fd >= 0)
+			close_event(index);
+		break;
+	case READY_WATCH:
+		if (events.watches[index].fd >= 0)
+			watched_ended(&events.watches[index]);
+		break;
+	}
+}
+
+void events_close(void)
+{
+	if (events.socket >= 0)
+		close(events.socket);
+	for (size_t i = 0; i < events.nr_pipes; i++)
+		if (events.pipes[i].fd >= 0)
+			close(events.pipes[i].fd);
+	for (size_t i = 0; i < events.nr_watches; i++)
+		if (events.watches[i].fd >= 0)
+			close(events.watches[i].fd);
+	free(events.pipes);
+	free(events.watches);
+	memset(&events, 0, sizeof(events));
+	events.epoll = events.socket = -1;
+}

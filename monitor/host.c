@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the event core asks of the monitor. It closes events and ends tasks for processes that are
+ * gone; it is no task, runs no program, and so is never sampled.
+ */
+#include "core/host.h"
+
+#include <fcntl.h>
+#include <asm/perf_regs.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include "abi/arena.h"
+#include "abi/control.h"
+#include "core/core.h"
+#include "monitor/monitor.h"
+
+/* Threads are numbered by their pages; this is none's. */
+enum { MONITOR = ARENA_PAGES };
+
+uint64_t core_host_tsc(void)
+{
+	return __rdtsc();
+}
+
+uint64_t core_host_clock(int clockid)
+{
+	struct timespec now = {0};
+
+	clock_gettime(clockid, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+int core_host_cpu(void)
+{
+	return sched_getcpu();
+}
+
+struct core_task *core_host_task(void)
+{
+	return NULL;
+}
+
+int32_t core_host_tid(void)
+{
+	return MONITOR;
+}
+
+bool core_host_alive(int32_t tid)
+{
+	return tid == MONITOR || (tid > 0 && tid < MONITOR && arena_locked((uint32_t)tid));
+}
+
+void core_host_pause(void)
+{
+	sched_yield();
+}
+
+void core_host_kick(struct core_task *task)
+{
+	uint32_t page = core_page(task);
+	siginfo_t info = {.si_signo = KICK_SIGNAL, .si_code = SI_QUEUE};
+
+	if (!arena_inside(page) || !arena_locked(page))
+		return;
+	info.si_pid = getpid();
+	info.si_uid = getuid();
+	info.si_value.sival_ptr = (void *)KICK_VALUE;
+	syscall(__NR_rt_tgsigqueueinfo, task->pid, task->tid, KICK_SIGNAL, &info);
+}
+
+/* Nobody is left to ask: what the task itself has seen last stays. */
+void core_host_software(struct core_task *task, uint64_t kinds)
+{
+	(void)task, (void)kinds;
+}
+
+/* It ends tasks, and lets none count. */
+bool core_host_in_cgroup(const struct core_task *task, uint64_t cgroup)
+{
+	(void)task, (void)cgroup;
+	return false;
+}
+
+void core_host_discard(uint64_t offset, uint64_t size)
+{
+	arena_discard(offset, size);
+}
+
+void core_host_wake(struct core_event *event, short revents)
+{
+	(void)revents;
+	events_wake((uint32_t)(event - core_event(0)), event->generation);
+}
+
+void core_host_signal(struct core_event *event, int band)
+{
+	const struct core_owner *owner = &event->owner;
+	int number = owner->signo ? owner->signo : SIGIO;
+	siginfo_t info = {.si_signo = number, .si_code = SI_SIGIO};
+
+	info.si_band = band == POLL_IN ? 0x41 : 0x10; /* POLLIN | POLLRDNORM, POLLHUP */
+	info.si_fd = owner->fd;
+	if (owner->pid)
+		syscall(__NR_rt_sigqueueinfo, owner->pid, number, &info);
+}
+
+void core_host_sigtrap(const struct core_event *event, uint64_t address)
+{
+	(void)event, (void)address;
+}
+
+void core_host_registers(uint64_t regs[])
+{
+	memset(regs, 0, PERF_REG_X86_64_MAX * sizeof(*regs));
+}
+
+size_t core_host_read(void *to, uint64_t from, size_t size)
+{
+	(void)to, (void)from, (void)size;
+	return 0;
+}
+
+bool core_host_access(struct core_access *access)
+{
+	(void)access;
+	return false;
+}
+
+uint64_t core_host_physical(uint64_t address)
+{
+	(void)address;
+	return 0;
+}
+
+uint64_t core_host_page_size(uint64_t address)
+{
+	(void)address;
+	return 0;
+}
+
+uint64_t core_host_cgroup(void)
+{
+	return 0;
+}
+
+void core_host_namespaces(struct perf_ns_link_info *to)
+{
+	memset(to, 0, NR_NAMESPACES * sizeof(*to));
+}
+
+size_t core_host_callchain(uint64_t *to, size_t max)
+{
+	(void)to, (void)max;
+	return 0;
+}
+
+size_t core_host_branches(struct perf_branch_entry *to, size_t max, bool calls)
+{
+	(void)to, (void)max, (void)calls;
+	return 0;
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/control.h"
+
+#include <asm/errno.h>
+#include <linux/socket.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi/control.h"
+#include "runtime/linux/descriptors.h"
+#include "runtime/linux/uio.h"
+#include "runtime/string.h"
+#include "runtime/sys.h"
+
+/* Of sendmsg(2), as the kernel has them; its headers leave them to the libc. */
+struct header {
+	void *name;
+	uint32_t name_length;
+	const struct vector *vectors;
+	size_t nr_vectors;
+	void *control;
+	size_t control_length;
+	uint32_t flags;
+};
+
+struct rights {
+	size_t length;
+	int level, type;
+	int fd;
+};
+
+enum { LEVEL_SOCKET = 1, RIGHTS = 1, DONTWAIT = 0x40, NOSIGNAL = 0x4000 };
+
+/* A monitor that is stopped, or busy, has its queue full: it is given this long. */
+enum { TRIES = 2000, MOMENT_NS = 500000 };
+
+bool control_send(const struct control_message *message, int fd)
+{
+	const struct {
+		int64_t seconds, nanoseconds;
+	} moment = {0, MOMENT_NS};
+	const struct vector bytes = {message, sizeof(*message)};
+	struct rights rights = {
+		.length = offsetof(struct rights, fd) + sizeof(fd),
+		.level = LEVEL_SOCKET,
+		.type = RIGHTS,
+		.fd = fd,
+	};
+	const struct header header = {
+		.vectors = &bytes,
+		.nr_vectors = 1,
+		.control = fd < 0 ? NULL : &rights,
+		.control_length = fd < 0 ? 0 : sizeof(rights),
+	};
+
+	if (descriptors.monitor < 0)
+		return false;
+	for (int i = 0; i < TRIES; i++) {
+		int64_t sent = sys(__NR_sendmsg, descriptors.monitor, &header, DONTWAIT | NOSIGNAL);
+
+		if (sent != -EAGAIN)
+			return sent > 0;
+		sys(__NR_nanosleep, &moment, NULL);
+	}
+	return false;
+}

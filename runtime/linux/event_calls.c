@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/event_calls.h"
+
+#include <asm/errno.h>
+#include <asm/stat.h>
+#include <linux/fcntl.h>
+#include <linux/stat.h>
+
+#include "core/core.h"
+#include "runtime/linux/copy.h"
+#include "runtime/linux/event_fds.h"
+#include "runtime/linux/event_poll.h"
+#include "runtime/linux/uio.h"
+#include "runtime/sys.h"
+
+enum { VECTORS = 1024 }; /* UIO_MAXIOV */
+
+/* ---- read ---- */
+
+static int64_t read_event(uint32_t event, uint64_t to, uint64_t size)
+{
+	uint64_t values[CORE_READ_MAX / 8];
+	int64_t result = core_read(event, values, size < sizeof(values) ? size : sizeof(values));
+
+	if (result > 0 && copy_out(to, values, (size_t)result))
+		return -EFAULT;
+	return result;
+}
+
+static int64_t event_read(struct thread *thread, struct syscall *call, uint32_t event)
+{
+	(void)thread;
+	return read_event(event, call->args[1], call->args[2]);
+}
+
+/* Each vector is a read of its own, until one is not filled. */
+static int64_t event_readv(struct thread *thread, struct syscall *call, uint32_t event)
+{
+	struct vector vector;
+	int64_t total = 0;
+
+	(void)thread;
+	if (call->args[2] > VECTORS)
+		return -EINVAL;
+	for (uint64_t i = 0; i < call->args[2]; i++) {
+		if (copy_in(&vector, call->args[1] + i * sizeof(vector), sizeof(vector)))
+			return total ? total : -EFAULT;
+		if (!vector.length)
+			continue;
+		int64_t result = read_event(event, (uint64_t)vector.base, vector.length);
+
+		if (result < 0)
+			return total ? total : result;
+		total += result;
+		if ((uint64_t)result < vector.length)
+			break;
+	}
+	return total;
+}
+
+/* At the place where the file stands; it has no other. */
+static int64_t event_preadv2(struct thread *thread, struct syscall *call, uint32_t event)
+{
+	return call->args[3] == UINT64_MAX ? event_readv(thread, call, event) : -ESPIPE;
+}
+
+/* ---- what cannot be done ---- */
+
+static int64_t event_no_seek(struct thread *thread, struct syscall *call, uint32_t event)
+{
+	(void)thread, (void)call, (void)event;
+	return -ESPIPE;
+}
+
+static int64_t event_invalid(struct thread *thread, struct syscall *call, uint32_t event)
+{
+	(void)thread, (void)call, (void)event;
+	return -EINVAL;
+}
+
+static int64_t event_no_file(struct thread *thread, struct syscall *call, uint32_t event)
+{
+	(void)thread, (void)call, (void)event;
+	return -ENODEV;
+}
+
+/* ---- what it looks like ---- */
+
+/* With the struct to be filled in at argument @at. */
+static int64_t stat_event(struct thread *thread, struct syscall *call, unsigned int at)
+{
+	struct syscall changed = *call;
+	struct stat file;
+
+	changed.args[at] = (uint64_t)&file;
+	int64_t result = syscall_pass(thread, &changed);
+	if (result)
+		return result;
+	file.st_mode = S_IRUSR | S_IWUSR;
+	return copy_out(call->args[at], &file, sizeof(file));
+}
+
+static int64_t event_fstat(struct thread *thread, struct syscall *call, uint32_t event)
+{
+	(void)event;
+	return stat_event(thread, call, 1);
+}
+
+/* How C libraries make fstat: an empty path. With any other an event is no folder. */
+static int64_t event_fstatat(struct thread *thread, struct syscall *call, uint32_t event)
+{
+	char path[1];
+
+	(void)event;
+	if (!(call->args[3] & AT_EMPTY_PATH) || copy_string_in(path, call->args[1], 1))
+		return EVENT_CALL_OTHER;
+	return stat_event(thread, call, 2);
+}
+
+/* ---- closing ---- */
+
+static int64_t event_close(struct thread *thread, struct syscall *call, uint32_t event)
+{
+	const struct closing closing = event_closing(event);
+	int64_t result = syscall_pass(thread, call);
+
+	if (result == SYSCALL_NOT_MADE)
+		return result;
+	event_fds_forget((uint32_t)call->args[0], (uint32_t)call->args[0]);
+	event_closed(&closing);
+	return result;
+}
+
+/* dup2 and dup3, over any descriptor. */
+static int64_t dup_over(struct thread *thread, struct syscall *call)
+{
+	const uint32_t to = (uint32_t)call->args[1];
+	const uint32_t event = event_of_fd(to);
+	struct closing closing;
+	int64_t result;
+
+	if (to == (uint32_t)call->args[0])
+		return syscall_pass(thread, call);
+	if (event)
+		closing = event_closing(event);
+	result = syscall_pass(thread, call);
+	if (result < 0)
+		return result;
+	event_fds_forget(to, to);
+	if (event)
+		event_closed(&closing);
+	return result;
+}
+
+/* ---- which ---- */
+
+static const struct {
+	event_handler *handler;
+	uint8_t at; /* the argument that is the descriptor */
+} calls[] = {
+	[__NR_close] = {event_close, 0},	[__NR_fallocate] = {event_no_file, 0},
+	[__NR_fcntl] = {event_fcntl, 0},	[__NR_fdatasync] = {event_invalid, 0},
+	[__NR_fstat] = {event_fstat, 0},	[__NR_fsync] = {event_invalid, 0},
+	[__NR_ftruncate] = {event_invalid, 0},	[__NR_ioctl] = {event_ioctl, 0},
+	[__NR_lseek] = {event_no_seek, 0},	[__NR_mmap] = {event_mmap, 4},
+	[__NR_newfstatat] = {event_fstatat, 0}, [__NR_pread64] = {event_no_seek, 0},
+	[__NR_preadv] = {event_no_seek, 0},	[__NR_preadv2] = {event_preadv2, 0},
+	[__NR_pwrite64] = {event_no_seek, 0},	[__NR_pwritev] = {event_no_seek, 0},
+	[__NR_read] = {event_read, 0},		[__NR_readv] = {event_readv, 0},
+	[__NR_sendfile] = {event_invalid, 1},	[__NR_splice] = {event_invalid, 0},
+	[__NR_tee] = {event_invalid, 0},	[__NR_write] = {event_invalid, 0},
+	[__NR_writev] = {event_invalid, 0},
+};
+
+/* Calls that find descriptors of events in other ways. */
+static syscall_handler *const whole_calls[] = {
+	[__NR_dup2] = dup_over,
+	[__NR_dup3] = dup_over,
+	[__NR_epoll_ctl] = event_epoll_ctl,
+	[__NR_epoll_pwait] = event_epoll_wait,
+	[__NR_epoll_pwait2] = event_epoll_wait,
+	[__NR_epoll_wait] = event_epoll_wait,
+	[__NR_poll] = event_poll,
+	[__NR_ppoll] = event_poll,
+	[__NR_pselect6] = event_select,
+	[__NR_select] = event_select,
+};
+
+static bool any;
+
+bool event_calls_any(void)
+{
+	any |= core_nr_events() != 0;
+	return any;
+}
+
+int64_t event_call(struct thread *thread, struct syscall *call)
+{
+	const uint32_t number = (uint32_t)call->number;
+	event_handler *handler = NULL;
+	int64_t result = event_map_call(thread, call);
+	uint32_t event;
+
+	if (result != EVENT_CALL_OTHER)
+		return result;
+	if (number < sizeof(whole_calls) / sizeof(*whole_calls) && whole_calls[number])
+		return whole_calls[number](thread, call);
+	if (number < sizeof(calls) / sizeof(*calls))
+		handler = calls[number].handler;
+	if (!handler)
+		return EVENT_CALL_OTHER;
+	event = event_of_fd(call->args[calls[number].at]);
+	if (event)
+		return handler(thread, call, event);
+	if (number == __NR_close)
+		event_fds_forget((uint32_t)call->args[0], (uint32_t)call->args[0]);
+	return EVENT_CALL_OTHER;
+}

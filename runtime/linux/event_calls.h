@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls on descriptors that are events, wherever they differ from those on the pipes that
+ * the kernel sees.
+ */
+#ifndef RUNTIME_LINUX_EVENT_CALLS_H
+#define RUNTIME_LINUX_EVENT_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/linux/syscalls.h"
+
+/* What event_call() returns for calls that are not about events. */
+#define EVENT_CALL_OTHER ((int64_t)-514)
+
+/* Whether any descriptor of this process may be an event, or was one: then it is to be asked. */
+bool event_calls_any(void);
+int64_t event_call(struct thread *thread, struct syscall *call);
+
+/* Calls that change the memory map where events are mapped: event_map.c. The same in a child of
+ * fork, which has none of these mappings. */
+int64_t event_map_call(struct thread *thread, struct syscall *call);
+void event_maps_forked(void);
+
+/* ioctl(2) of an event: event_ioctl.c. fcntl(2): event_fcntl.c. mmap(2): event_map.c. */
+typedef int64_t event_handler(struct thread *thread, struct syscall *call, uint32_t event);
+event_handler event_ioctl, event_fcntl, event_mmap;
+
+#endif

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+/*
+ * epoll(7) of events. The kernel watches the pipes, and says which is readable by the word that the
+ * program gave; what is remembered here leads from that word to the event. A wait that was woken
+ * for nothing goes on.
+ */
+#include <asm/errno.h>
+#include <asm/poll.h>
+#include <linux/eventpoll.h>
+#include <linux/time_types.h>
+
+#include "core/core.h"
+#include "core/host.h"
+#include "runtime/linux/copy.h"
+#include "runtime/linux/event_fds.h"
+#include "runtime/linux/event_poll.h"
+#include "runtime/linux/memory.h"
+#include "runtime/linux/signal.h"
+#include "runtime/lock.h"
+#include "runtime/sys.h"
+
+enum { WATCHED = 4096 };
+
+struct watched {
+	int epoll, fd;
+	uint32_t event, generation; /* event 0: unused */
+	uint32_t wanted;
+	uint64_t data;
+};
+
+static struct watched *watched;
+static unsigned int nr_watched;
+static struct lock watched_lock;
+
+static bool is_open(const struct watched *item)
+{
+	return item->event && core_event(item->event)->generation == item->generation;
+}
+
+/* With the lock held: that of @fd in @epoll, or an unused one, or NULL. */
+static struct watched *place_for(int epoll, int fd)
+{
+	struct watched *unused = NULL;
+
+	if (!watched)
+		watched = memory_allocate(WATCHED * sizeof(*watched), 0);
+	if (!watched)
+		return NULL;
+	for (unsigned int i = 0; i < nr_watched; i++) {
+		if (!is_open(&watched[i]))
+			unused = &watched[i];
+		else if (watched[i].epoll == epoll && watched[i].fd == fd)
+			return &watched[i];
+	}
+	if (!unused && nr_watched < WATCHED)
+		unused = &watched[nr_watched++];
+	return unused;
+}
+
+static void remember(int epoll, int fd, uint32_t event, const struct epoll_event *what)
+{
+	struct watched *place;
+
+	lock_take(&watched_lock);
+	place = place_for(epoll, fd);
+	if (place)
+		*place = (struct watched){
+			.epoll = epoll,
+			.fd = fd,
+			.event = what ? event : 0,
+			.generation = core_event(event)->generation,
+			.wanted = what ? what->events : 0,
+			.data = what ? what->data : 0,
+		};
+	lock_give(&watched_lock);
+}
+
+int64_t event_epoll_ctl(struct thread *thread, struct syscall *call)
+{
+	const int epoll = (int)call->args[0], command = (int)call->args[1];
+	const int fd = (int)call->args[2];
+	const uint32_t event = event_of_fd((uint32_t)fd);
+	struct syscall changed = *call;
+	struct epoll_event what;
+	int64_t result;
+
+	if (!event)
+		return EVENT_CALL_OTHER;
+	if (command == EPOLL_CTL_DEL) {
+		result = syscall_pass(thread, call);
+		if (!result)
+			remember(epoll, fd, event, NULL);
+		return result;
+	}
+	if (copy_in(&what, call->args[3], sizeof(what)))
+		return -EFAULT;
+	/* What is wanted is a matter of the core; the kernel is to say when to ask it. */
+	struct epoll_event told = {.events = what.events | EPOLLIN, .data = what.data};
+
+	changed.args[3] = (uint64_t)&told;
+	result = syscall_pass(thread, &changed);
+	if (result)
+		return result;
+	remember(epoll, fd, event, &what);
+	if (core_poll(event))
+		core_host_wake(core_event(event), POLLIN);
+	return 0;
+}
+
+static bool find(int epoll, uint64_t data, struct watched *found)
+{
+	bool any = false;
+
+	lock_take(&watched_lock);
+	for (unsigned int i = 0; i < nr_watched && !any; i++)
+		if (is_open(&watched[i]) && watched[i].epoll == epoll && watched[i].data == data) {
+			*found = watched[i];
+			any = true;
+		}
+	lock_give(&watched_lock);
+	return any;
+}
+
+/* Of @nr at @list, in the program's memory, those stay where there is something to see. */
+static int64_t sift(int epoll, uint64_t list, int64_t nr)
+{
+	int64_t kept = 0;
+
+	for (int64_t i = 0; i < nr; i++) {
+		struct epoll_event item;
+		struct watched of;
+
+		if (copy_in(&item, list + (uint64_t)i * sizeof(item), sizeof(item)))
+			return -EFAULT;
+		if (find(epoll, item.data, &of)) {
+			item.events = event_look((uint32_t)of.fd, of.event, of.wanted);
+			if (!item.events)
+				continue;
+		}
+		if (copy_out(list + (uint64_t)kept * sizeof(item), &item, sizeof(item)))
+			return -EFAULT;
+		kept++;
+	}
+	return kept;
+}
+
+static bool watches_any(int epoll)
+{
+	bool any = false;
+
+	lock_take(&watched_lock);
+	for (unsigned int i = 0; i < nr_watched && !any; i++)
+		any = is_open(&watched[i]) && watched[i].epoll == epoll;
+	lock_give(&watched_lock);
+	return any;
+}
+
+static int64_t wait(struct thread *thread, struct syscall *call)
+{
+	return (uint32_t)call->number == __NR_epoll_wait ? syscall_pass(thread, call)
+							 : sys_epoll_pwait(thread, call);
+}
+
+/* The same with what is left of its time; the argument is milliseconds or a struct. */
+static void set_timeout(struct syscall *call, int64_t ns, struct __kernel_timespec *timeout)
+{
+	const int64_t second = 1000000000, ms = 1000000;
+
+	if ((uint32_t)call->number != __NR_epoll_pwait2) {
+		call->args[3] = ns < 0 ? (uint64_t)-1 : (uint64_t)((ns + ms - 1) / ms);
+		return;
+	}
+	*timeout = (struct __kernel_timespec){ns / second, ns % second};
+	call->args[3] = ns < 0 ? 0 : (uint64_t)timeout;
+}
+
+int64_t event_epoll_wait(struct thread *thread, struct syscall *call)
+{
+	struct syscall changed = *call;
+	struct __kernel_timespec timeout;
+	struct event_deadline deadline;
+	int64_t result, ns = -1;
+
+	if (!watches_any((int)call->args[0]))
+		return EVENT_CALL_OTHER;
+	if ((uint32_t)call->number != __NR_epoll_pwait2) {
+		if ((int)call->args[3] >= 0)
+			ns = (int64_t)(int)call->args[3] * 1000000;
+	} else if (call->args[3]) {
+		if (copy_in(&timeout, call->args[3], sizeof(timeout)))
+			return -EFAULT;
+		if (!event_timeout(&timeout, &ns))
+			return -EINVAL;
+	}
+	deadline = event_deadline(ns);
+	for (;;) {
+		ns = event_remaining(&deadline);
+		set_timeout(&changed, ns, &timeout);
+		result = wait(thread, &changed);
+		if (result <= 0)
+			return result;
+		result = sift((int)call->args[0], call->args[1], result);
+		if (result || !ns)
+			return result;
+	}
+}

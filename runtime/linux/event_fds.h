@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which of the process's descriptors are events. An event's descriptor is the read end of a pipe,
+ * so the kernel keeps it through fork, exec, dup and SCM_RIGHTS; here is only remembered what the
+ * numbers are that were looked at. A number that is not known is looked up by the inode of its
+ * pipe.
+ */
+#ifndef RUNTIME_LINUX_EVENT_FDS_H
+#define RUNTIME_LINUX_EVENT_FDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct thread;
+
+/* The event that descriptor @fd is, or 0. Quick where there are no events at all. */
+uint32_t event_of_fd(uint64_t fd);
+
+/*
+ * Makes the descriptor of @event, closed on exec if @cloexec, and tells the monitor. Returns it or
+ * a negative errno value; then the event is still to be closed.
+ */
+int64_t event_fd_make(uint32_t event, bool cloexec);
+
+/* The number @fd, or those from @first to @last, are no longer what they were. */
+void event_fds_forget(uint64_t first, uint64_t last);
+
+/*
+ * Around a call that closes a descriptor of @event: which is gone when the second returns, if no
+ * other descriptor is left and the monitor is not asleep. The program sees what it has closed.
+ */
+struct closing {
+	uint32_t event, generation, looked;
+};
+struct closing event_closing(uint32_t event);
+void event_closed(const struct closing *closing);
+
+/* Takes out of the pipe what makes it readable. */
+void event_fd_drain(uint64_t fd, uint32_t event);
+
+#endif

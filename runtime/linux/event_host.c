@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+/* What the event core asks of a process of the program (core/host.h). */
+#include "core/host.h"
+
+#include <asm/errno.h>
+#include <asm/perf_regs.h>
+#include <asm/poll.h>
+#include <linux/fcntl.h>
+#include <linux/falloc.h>
+#include <linux/perf_event.h>
+#include <linux/resource.h>
+#include <linux/signal.h>
+#include <linux/time.h>
+
+#include "abi/arena.h"
+#include "abi/control.h"
+#include "core/core.h"
+#include "runtime/linux/arena.h"
+#include "runtime/linux/control.h"
+#include "runtime/linux/copy.h"
+#include "runtime/linux/descriptors.h"
+#include "runtime/linux/event_fds.h"
+#include "runtime/linux/memory.h"
+#include "runtime/linux/proc.h"
+#include "runtime/linux/task.h"
+#include "runtime/linux/tasks.h"
+#include "runtime/string.h"
+#include "runtime/sys.h"
+#include "runtime/thread.h"
+
+#define SECOND 1000000000UL
+
+/* ---- times ---- */
+
+uint64_t core_host_tsc(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+uint64_t core_host_clock(int clockid)
+{
+	struct {
+		int64_t seconds, nanoseconds;
+	} now = {0};
+
+	sys(__NR_clock_gettime, clockid, &now);
+	return (uint64_t)now.seconds * SECOND + (uint64_t)now.nanoseconds;
+}
+
+/* ---- tasks ---- */
+
+int core_host_cpu(void)
+{
+	return tasks_cpu();
+}
+
+struct core_task *core_host_task(void)
+{
+	struct thread *thread = thread_self();
+
+	return thread->page ? core_task(thread->page) : NULL;
+}
+
+/* The page; of a thread that has none, its number in the system behind those. */
+int32_t core_host_tid(void)
+{
+	const struct thread *thread = thread_self();
+
+	return thread->page ? (int32_t)thread->page : (int32_t)ARENA_PAGES + thread->tid;
+}
+
+bool core_host_alive(int32_t tid)
+{
+	if (tid < (int32_t)ARENA_PAGES)
+		return arena_alive((uint32_t)tid);
+	if (tid == (int32_t)ARENA_PAGES)
+		return arena_alive(0); /* the monitor, which has the header */
+	return sys(__NR_tkill, tid - (int32_t)ARENA_PAGES, 0) != -ESRCH;
+}
+
+void core_host_pause(void)
+{
+	sys(__NR_sched_yield);
+}
+
+void core_host_kick(struct core_task *task)
+{
+	const struct thread *thread =
+		(const struct thread *)((const char *)task - offsetof(struct thread, events));
+	siginfo_t info = {.si_signo = KICK_SIGNAL, .si_code = SI_QUEUE};
+
+	/* Who is not in translated code comes to look by itself. */
+	if (!__atomic_load_n(&thread->inside, __ATOMIC_SEQ_CST) || !arena_alive(thread->page))
+		return;
+	info.si_pid = (int)sys(__NR_getpid);
+	info.si_uid = (uint32_t)sys(__NR_getuid);
+	info.si_value.sival_ptr = (void *)KICK_VALUE;
+	sys(__NR_rt_tgsigqueueinfo, task->pid, task->tid, KICK_SIGNAL, &info);
+}
+
+bool core_host_in_cgroup(const struct core_task *task, uint64_t cgroup)
+{
+	return proc_in_cgroup(task->tid, cgroup);
+}
+
+/* ---- software events ---- */
+
+static void set_counter(struct core_task *task, enum core_kind kind, uint64_t value)
+{
+	__atomic_store_n(&task->counter[kind], (int64_t)value - task->bias[kind], __ATOMIC_RELAXED);
+}
+
+/* What this thread has used, as getrusage(2) says it. */
+static void own_usage(struct core_task *task)
+{
+	enum { OF_THREAD = 1 };
+	struct rusage usage = {0};
+
+	sys(__NR_getrusage, OF_THREAD, &usage);
+	set_counter(task, CORE_PAGE_FAULTS_MIN, (uint64_t)usage.ru_minflt);
+	set_counter(task, CORE_PAGE_FAULTS_MAJ, (uint64_t)usage.ru_majflt);
+	set_counter(task, CORE_PAGE_FAULTS, (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt);
+	set_counter(task, CORE_CONTEXT_SWITCHES,
+		    (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw);
+}
+
+#define KINDS_CLOCK (CORE_KIND_BIT(CORE_TASK_CLOCK) | CORE_KIND_BIT(CORE_CPU_CLOCK))
+#define KINDS_USAGE                                                                                \
+	(CORE_KIND_BIT(CORE_PAGE_FAULTS) | CORE_KIND_BIT(CORE_PAGE_FAULTS_MIN) |                   \
+	 CORE_KIND_BIT(CORE_PAGE_FAULTS_MAJ) | CORE_KIND_BIT(CORE_CONTEXT_SWITCHES))
+
+static void set_clocks(struct core_task *task, uint64_t ns)
+{
+	set_counter(task, CORE_TASK_CLOCK, ns);
+	set_counter(task, CORE_CPU_CLOCK, ns);
+}
+
+static void look_at_own(struct core_task *task, uint64_t kinds)
+{
+	if (kinds & KINDS_CLOCK)
+		set_clocks(task, core_host_clock(CLOCK_THREAD_CPUTIME_ID));
+	if (kinds & KINDS_USAGE)
+		own_usage(task);
+	if (kinds & CORE_KIND_BIT(CORE_CPU_MIGRATIONS))
+		set_counter(task, CORE_CPU_MIGRATIONS, proc_migrations(task->pid, task->tid));
+}
+
+/* Of another thread, /proc says what the kernel has counted when it was last switched. */
+static void look_at_other(struct core_task *task, uint64_t kinds)
+{
+	struct proc_usage usage;
+
+	if (kinds & KINDS_CLOCK)
+		set_clocks(task, proc_runtime(task->pid, task->tid));
+	if (kinds & KINDS_USAGE && proc_usage(task->pid, task->tid, &usage)) {
+		set_counter(task, CORE_PAGE_FAULTS_MIN, usage.minor_faults);
+		set_counter(task, CORE_PAGE_FAULTS_MAJ, usage.major_faults);
+		set_counter(task, CORE_PAGE_FAULTS, usage.minor_faults + usage.major_faults);
+		set_counter(task, CORE_CONTEXT_SWITCHES, usage.switches);
+	}
+	if (kinds & CORE_KIND_BIT(CORE_CPU_MIGRATIONS))
+		set_counter(task, CORE_CPU_MIGRATIONS, proc_migrations(task->pid, task->tid));
+}
+
+void core_host_software(struct core_task *task, uint64_t kinds)
+{
+	if (core_page(task) == thread_self()->page)
+		look_at_own(task, kinds);
+	else
+		look_at_other(task, kinds);
+}
+
+void core_host_discard(uint64_t offset, uint64_t size)
+{
+	sys(__NR_fallocate, descriptors.arena, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
+	    size);
+}
+
+/* ---- descriptors and signals ---- */
+
+void core_host_wake(struct core_event *event, short revents)
+{
+	const struct control_message message = {
+		.what = CONTROL_WAKE,
+		.event = (uint32_t)(event - core_event(0)),
+		.generation = event->generation,
+	};
+
+	(void)revents; /* core_poll() says it */
+	/* Until somebody has looked, once is enough. */
+	if (__atomic_exchange_n(&event->woken, 1, __ATOMIC_ACQ_REL))
+		return;
+	if (!control_send(&message, -1))
+		__atomic_store_n(&event->woken, 0, __ATOMIC_RELEASE);
+}
+
+enum { OWNER_TID, OWNER_PID, OWNER_PGRP };
+
+/* Where si_code is one of the kernel's, only the thread itself may send it to itself. */
+static bool send_to_self(const struct core_owner *owner, siginfo_t *info)
+{
+	int64_t pid = sys(__NR_getpid), tid = sys(__NR_gettid);
+
+	if (owner->pid != tid && (owner->type != OWNER_PID || owner->pid != pid))
+		return false;
+	return !sys(__NR_rt_tgsigqueueinfo, pid, tid, info->si_signo, info);
+}
+
+/*
+ * To others it goes with a si_code that processes may use; their runtime makes of it what the
+ * kernel would have said.
+ */
+static void send_to_owner(const struct core_owner *owner, siginfo_t *info)
+{
+	info->si_code = SI_SIGIO;
+	if (owner->type == OWNER_PGRP)
+		sys(__NR_kill, -owner->pid, info->si_signo);
+	else if (owner->type == OWNER_TID)
+		sys(__NR_rt_tgsigqueueinfo, proc_process_of(owner->pid), owner->pid, info->si_signo,
+		    info);
+	else
+		sys(__NR_rt_sigqueueinfo, owner->pid, info->si_signo, info);
+}
+
+void core_host_signal(struct core_event *event, int band)
+{
+	const struct core_owner *owner = &event->owner;
+	siginfo_t info = {.si_signo = SIGIO, .si_code = SI_KERNEL};
+
+	if (!owner->pid)
+		return;
+	if (owner->signo) {
+		info.si_signo = owner->signo;
+		info.si_code = band;
+		info.si_band = band == POLL_HUP ? POLLHUP | POLLERR : POLLIN | POLLRDNORM;
+		info.si_fd = owner->fd;
+	}
+	if (!send_to_self(owner, &info))
+		send_to_owner(owner, &info);
+}
+
+void core_host_sigtrap(const struct core_event *event, uint64_t address)
+{
+	siginfo_t info = {.si_signo = SIGTRAP, .si_code = TRAP_PERF};
+	signal_set blocked = 0;
+
+	sys(__NR_rt_sigprocmask, SIG_BLOCK, NULL, &blocked, sizeof(blocked));
+	info.si_addr = (void *)address;
+	info.si_perf_data = event->attr.sig_data;
+	info.si_perf_type = event->attr.type;
+	info.si_perf_flags = blocked & SIGNAL_BIT(SIGTRAP) ? TRAP_PERF_FLAG_ASYNC : 0;
+	sys(__NR_rt_tgsigqueueinfo, sys(__NR_getpid), sys(__NR_gettid), SIGTRAP, &info);
+}
+
+/* ---- the program ---- */
+
+void core_host_registers(uint64_t regs[])
+{
+	const struct regs *from = &thread_self()->regs;
+	static const uint8_t order[] = {
+		[PERF_REG_X86_AX] = REG_RAX,  [PERF_REG_X86_BX] = REG_RBX,
+		[PERF_REG_X86_CX] = REG_RCX,  [PERF_REG_X86_DX] = REG_RDX,
+		[PERF_REG_X86_SI] = REG_RSI,  [PERF_REG_X86_DI] = REG_RDI,
+		[PERF_REG_X86_BP] = REG_RBP,  [PERF_REG_X86_SP] = REG_RSP,
+		[PERF_REG_X86_R8] = REG_R8,   [PERF_REG_X86_R9] = REG_R9,
+		[PERF_REG_X86_R10] = REG_R10, [PERF_REG_X86_R11] = REG_R11,
+		[PERF_REG_X86_R12] = REG_R12, [PERF_REG_X86_R13] = REG_R13,
+		[PERF_REG_X86_R14] = REG_R14, [PERF_REG_X86_R15] = REG_R15,
+	};
+	enum { USER_CODE = 0x33, USER_DATA = 0x2b };
+
+	for (unsigned int i = 0; i < PERF_REG_X86_64_MAX; i++)
+		regs[i] = 0;
+	for (unsigned int i = 0; i < sizeof(order); i++)
+		if (i <= PERF_REG_X86_SP || i >= PERF_REG_X86_R8)
+			regs[i] = from->gpr[order[i]];
+	regs[PERF_REG_X86_IP] = from->rip;
+	regs[PERF_REG_X86_FLAGS] = from->rflags;
+	regs[PERF_REG_X86_CS] = USER_CODE;
+	regs[PERF_REG_X86_SS] = USER_DATA;
+}
+
+size_t core_host_read(void *to, uint64_t from, size_t size)
+{
+	size_t done = 0;
+
+	/* A page at a time: what lies before one that is not there counts. */
+	while (done < size) {
+		size_t some = PAGE - (from + done) % PAGE;
+
+		if (some > size - done)
+			some = size - done;
+		if (copy_in((char *)to + done, from + done, some))
+			break;
+		done += some;
+	}
+	return done;
+}
+
+/* Along frame pointers, as the kernel walks: each saved one lies above the one before. */
+size_t core_host_callchain(uint64_t *to, size_t max)
+{
+	const struct regs *regs = &thread_self()->regs;
+	uint64_t frame[2], at = regs->gpr[REG_RBP];
+	size_t nr = 0;
+
+	while (nr < max && !(at & 7) && !copy_in(frame, at, sizeof(frame)) && frame[1]) {
+		to[nr++] = frame[1];
+		if (frame[0] <= at)
+			break;
+		at = frame[0];
+	}
+	return nr;
+}
+
+uint64_t core_host_physical(uint64_t address)
+{
+	return proc_physical(address);
+}
+
+uint64_t core_host_page_size(uint64_t address)
+{
+	char byte;
+
+	/* Nobody tells of larger ones but /proc/self/smaps, a line a mapping. */
+	return copy_in(&byte, address, 1) ? 0 : PAGE;
+}
+
+uint64_t core_host_cgroup(void)
+{
+	return proc_cgroup(thread_self()->tid);
+}
+
+void core_host_namespaces(struct perf_ns_link_info *to)
+{
+	proc_namespaces(to);
+}
+
+/* The translator keeps neither for now. */
+size_t core_host_branches(struct perf_branch_entry *to, size_t max, bool calls)
+{
+	(void)to, (void)max, (void)calls;
+	return 0;
+}
+
+bool core_host_access(struct core_access *access)
+{
+	(void)access;
+	return false;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include <asm/errno.h>
+#include <asm/ioctls.h>
+#include <linux/fcntl.h>
+#include <linux/perf_event.h>
+
+#include "core/core.h"
+#include "runtime/linux/copy.h"
+#include "runtime/linux/event_attr.h"
+#include "runtime/linux/event_calls.h"
+#include "runtime/linux/event_fds.h"
+#include "runtime/linux/files.h"
+#include "runtime/linux/memory.h"
+#include "runtime/sys.h"
+
+static int64_t set_period(uint32_t event, uint64_t at)
+{
+	uint64_t period;
+
+	return copy_in(&period, at, sizeof(period)) ? -EFAULT : core_set_period(event, period);
+}
+
+static int64_t get_id(uint32_t event, uint64_t to)
+{
+	const uint64_t id = core_event_id(event);
+
+	return copy_out(to, &id, sizeof(id));
+}
+
+/* A descriptor, or -1 as a long: for none. */
+static int64_t set_output(uint32_t event, uint64_t fd)
+{
+	uint32_t output;
+
+	if (fd == UINT64_MAX)
+		return core_set_output(event, 0);
+	output = event_of_fd(fd);
+	return output ? core_set_output(event, output) : -EBADF;
+}
+
+static int64_t modify(uint32_t event, uint64_t at)
+{
+	struct core_rights rights;
+	union event_attr attr;
+	int64_t error;
+
+	event_rights(&rights);
+	error = event_attr_in(&attr, at, &rights);
+	return error ? error : core_modify(event, &attr.attr);
+}
+
+static int64_t set_filter(uint32_t event, uint64_t at)
+{
+	char filter[PAGE];
+	int64_t length = copy_string_in(filter, at, sizeof(filter));
+
+	(void)event;
+	if (length < 0)
+		return length == -ENAMETOOLONG ? -EINVAL : length;
+	return -EINVAL; /* of tracepoints and of PMUs that trace: neither is ours */
+}
+
+static int64_t set_bpf(uint64_t fd)
+{
+	return sys(__NR_fcntl, fd, F_GETFD) < 0 ? -EBADF : -EINVAL;
+}
+
+static int64_t set_async(uint32_t event, uint64_t fd, uint64_t at)
+{
+	struct core_owner *owner = &core_event(event)->owner;
+	int on;
+
+	if (copy_in(&on, at, sizeof(on)))
+		return -EFAULT;
+	owner->fd = (int32_t)fd;
+	owner->async = on;
+	return 0;
+}
+
+int64_t event_ioctl(struct thread *thread, struct syscall *call, uint32_t event)
+{
+	const uint64_t argument = call->args[2];
+	const bool group = argument & PERF_IOC_FLAG_GROUP;
+
+	switch ((uint32_t)call->args[1]) {
+	case PERF_EVENT_IOC_ENABLE:
+		return core_enable(event, group);
+	case PERF_EVENT_IOC_DISABLE:
+		return core_disable(event, group);
+	case PERF_EVENT_IOC_RESET:
+		return core_reset(event, group);
+	case PERF_EVENT_IOC_REFRESH:
+		return core_refresh(event, (int)argument);
+	case PERF_EVENT_IOC_PERIOD:
+		return set_period(event, argument);
+	case PERF_EVENT_IOC_SET_OUTPUT:
+		return set_output(event, argument);
+	case PERF_EVENT_IOC_SET_FILTER:
+		return set_filter(event, argument);
+	case PERF_EVENT_IOC_ID:
+		return get_id(event, argument);
+	case PERF_EVENT_IOC_SET_BPF:
+		return set_bpf(argument);
+	case PERF_EVENT_IOC_PAUSE_OUTPUT:
+		return core_pause_output(event, (uint32_t)argument);
+	case PERF_EVENT_IOC_QUERY_BPF:
+		return -EINVAL; /* of tracepoints alone */
+	case PERF_EVENT_IOC_MODIFY_ATTRIBUTES:
+		return modify(event, argument);
+	case FIOASYNC:
+		return set_async(event, call->args[0], argument);
+	case FIOCLEX:
+	case FIONCLEX:
+	case FIONBIO:
+		return syscall_pass(thread, call);
+	default:
+		return -ENOTTY;
+	}
+}

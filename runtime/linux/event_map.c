@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Mappings of events. What the program maps is a piece of the arena's file, which the core has made
+ * the ring of the event; here is kept where, since the core is to be told when it goes, and since
+ * such a mapping can neither be split nor grow.
+ */
+#include <asm/errno.h>
+#include <asm/mman.h>
+#include <linux/mman.h>
+
+#include "core/core.h"
+#include "runtime/linux/descriptors.h"
+#include "runtime/linux/event_attr.h"
+#include "runtime/linux/event_calls.h"
+#include "runtime/linux/memory.h"
+#include "runtime/lock.h"
+#include "runtime/sys.h"
+
+/* More rings than a program has processors times sets of events. */
+enum { MAPS = 4096 };
+
+struct map {
+	uint64_t start, end; /* start 0: unused */
+	uint64_t offset;     /* as the program gave it */
+	uint32_t event, generation;
+};
+
+static struct map *maps;
+static unsigned int nr_maps; /* all beyond are unused */
+static struct lock maps_lock;
+
+static struct map *unused(void)
+{
+	if (!maps)
+		maps = memory_allocate(MAPS * sizeof(*maps), 0);
+	if (!maps)
+		return NULL;
+	for (unsigned int i = 0; i < nr_maps; i++)
+		if (!maps[i].start)
+			return &maps[i];
+	return nr_maps < MAPS ? &maps[nr_maps++] : NULL;
+}
+
+static bool note(uint64_t start, uint64_t size, uint64_t offset, uint32_t event)
+{
+	struct map *map;
+
+	lock_take(&maps_lock);
+	map = unused();
+	if (map)
+		*map = (struct map){
+			.start = start,
+			.end = start + size,
+			.offset = offset,
+			.event = event,
+			.generation = core_event(event)->generation,
+		};
+	lock_give(&maps_lock);
+	return map;
+}
+
+static bool overlaps(const struct map *map, uint64_t start, uint64_t end)
+{
+	return map->start && map->start < end && start < map->end;
+}
+
+/* What lies in a range. */
+enum found {
+	NONE,
+	WHOLE, /* nothing but whole mappings of events, */
+	PART,  /* or some only in part: the kernel does not let them be cut */
+};
+
+static enum found look(uint64_t start, uint64_t end)
+{
+	enum found found = NONE;
+
+	lock_take(&maps_lock);
+	for (unsigned int i = 0; i < nr_maps; i++) {
+		if (!overlaps(&maps[i], start, end))
+			continue;
+		if (maps[i].start < start || end < maps[i].end)
+			found = PART;
+		else if (found == NONE)
+			found = WHOLE;
+	}
+	lock_give(&maps_lock);
+	return found;
+}
+
+static void gone(uint64_t start, uint64_t end)
+{
+	for (unsigned int i = 0; i < nr_maps; i++) {
+		struct map map = {0};
+
+		lock_take(&maps_lock);
+		if (overlaps(&maps[i], start, end)) {
+			map = maps[i];
+			maps[i] = (struct map){0};
+		}
+		lock_give(&maps_lock);
+		if (map.start && core_event(map.event)->generation == map.generation)
+			core_ring_unmap(map.event, map.offset);
+	}
+}
+
+static void moved(uint64_t start, uint64_t to)
+{
+	lock_take(&maps_lock);
+	for (unsigned int i = 0; i < nr_maps; i++)
+		if (maps[i].start == start) {
+			maps[i].end = to + (maps[i].end - start);
+			maps[i].start = to;
+		}
+	lock_give(&maps_lock);
+}
+
+void event_maps_forked(void)
+{
+	maps_lock = (struct lock){0};
+	for (unsigned int i = 0; i < nr_maps; i++)
+		maps[i] = (struct map){0};
+}
+
+static int64_t unmap(struct thread *thread, uint64_t start, uint64_t size)
+{
+	struct syscall call = {__NR_munmap, {start, size}};
+	int64_t result = sys_munmap(thread, &call);
+
+	if (!result)
+		gone(start, PAGE_UP(start + size));
+	return result;
+}
+
+static int64_t remap(struct thread *thread, struct syscall *call)
+{
+	const uint64_t old_size = PAGE_UP(call->args[1]), new_size = PAGE_UP(call->args[2]);
+	int64_t result;
+
+	if (new_size > old_size)
+		return -EFAULT;
+	if (new_size < old_size)
+		return -EINVAL;
+	result = sys_mremap(thread, call);
+	if (!sys_failed(result))
+		moved(call->args[0], (uint64_t)result);
+	return result;
+}
+
+int64_t event_map_call(struct thread *thread, struct syscall *call)
+{
+	const uint64_t start = call->args[0], size = call->args[1];
+	enum found found;
+
+	if (!__atomic_load_n(&nr_maps, __ATOMIC_RELAXED))
+		return EVENT_CALL_OTHER;
+	switch ((uint32_t)call->number) {
+	case __NR_munmap:
+	case __NR_mprotect:
+	case __NR_mremap:
+		break;
+	case __NR_mmap:
+		if (!(call->args[3] & MAP_FIXED) || call->args[3] & MAP_FIXED_NOREPLACE)
+			return EVENT_CALL_OTHER;
+		break;
+	default:
+		return EVENT_CALL_OTHER;
+	}
+	found = look(start, PAGE_UP(start + size));
+	if (found == NONE)
+		return EVENT_CALL_OTHER;
+	if (found == PART)
+		return -EINVAL;
+	switch ((uint32_t)call->number) {
+	case __NR_munmap:
+		return unmap(thread, start, size);
+	case __NR_mremap:
+		return remap(thread, call);
+	case __NR_mmap:
+		/* It goes first, so that what comes in its place is like anything else. */
+		unmap(thread, start, size);
+		return EVENT_CALL_OTHER;
+	default:
+		return EVENT_CALL_OTHER;
+	}
+}
+
+/* The program's mapping, of the arena instead of the pipe. */
+static int64_t map_ring(struct thread *thread, const struct syscall *call, uint64_t offset)
+{
+	struct syscall changed = *call;
+	int64_t result;
+
+	changed.args[4] = (uint64_t)descriptors.arena;
+	changed.args[5] = offset;
+	result = sys_mmap(thread, &changed);
+	if (sys_failed(result))
+		return result;
+	/* As the kernel has them. */
+	sys(__NR_madvise, result, call->args[1], MADV_DONTFORK);
+	sys(__NR_madvise, result, call->args[1], MADV_DONTDUMP);
+	return result;
+}
+
+int64_t event_mmap(struct thread *thread, struct syscall *call, uint32_t event)
+{
+	const uint64_t size = PAGE_UP(call->args[1]), prot = call->args[2];
+	const uint64_t flags = call->args[3], offset = call->args[5];
+	struct core_rights rights;
+	int64_t at, result;
+
+	if (flags & MAP_ANONYMOUS)
+		return EVENT_CALL_OTHER;
+	if (offset % PAGE || !size || (flags & MAP_TYPE) < MAP_SHARED ||
+	    (flags & MAP_TYPE) > MAP_SHARED_VALIDATE)
+		return -EINVAL;
+	if (prot & PROT_EXEC)
+		return -EPERM; /* what has no file system may not be executed */
+	if ((flags & MAP_TYPE) == MAP_PRIVATE)
+		return -EINVAL;
+	event_rights(&rights);
+	at = core_ring_map(event, offset, size, prot & PROT_WRITE, &rights);
+	if (at < 0)
+		return at;
+	result = map_ring(thread, call, (uint64_t)at);
+	if (!sys_failed(result) && !note((uint64_t)result, size, offset, event)) {
+		sys(__NR_munmap, result, size);
+		result = -ENOMEM;
+	}
+	if (sys_failed(result))
+		core_ring_unmap(event, offset);
+	return result;
+}

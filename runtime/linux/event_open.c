@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+/* perf_event_open(2), and the other calls that name no event. */
+#include <asm/errno.h>
+#include <linux/perf_event.h>
+#include <linux/prctl.h>
+
+#include "core/core.h"
+#include "runtime/linux/arena.h"
+#include "runtime/linux/copy.h"
+#include "runtime/linux/event_attr.h"
+#include "runtime/linux/event_calls.h"
+#include "runtime/linux/event_fds.h"
+#include "runtime/linux/proc.h"
+#include "runtime/linux/tasks.h"
+#include "runtime/say.h"
+#include "runtime/sys.h"
+
+#define FLAGS                                                                                      \
+	(PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT | PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC)
+
+/* A call as it is being looked at. */
+struct request {
+	union event_attr attr;
+	int pid, cpu, group_fd;
+	unsigned long flags;
+	struct core_rights rights;
+	struct core_target target;
+	uint32_t group;
+};
+
+static int64_t find_group(struct request *request)
+{
+	if (request->group_fd == -1)
+		return 0;
+	request->group = event_of_fd((uint32_t)request->group_fd);
+	return request->group ? 0 : -EBADF;
+}
+
+/* Whether the caller could trace the task: who may, may read such links. */
+static bool may_attach(int pid)
+{
+	char path[32], link[32];
+
+	format(path, sizeof(path), "/proc/%d/ns/pid", (int64_t)pid);
+	return sys(__NR_readlink, path, link, sizeof(link)) != -EACCES;
+}
+
+static int64_t find_task(struct request *request, struct thread *thread)
+{
+	uint32_t page;
+
+	if (request->pid == -1)
+		return 0;
+	if (!request->pid || request->pid == thread->tid) {
+		request->target.task = core_task(thread->page);
+		return 0;
+	}
+	page = tasks_find(request->pid);
+	if (!page)
+		return -ESRCH;
+	request->target.task = core_task(page);
+	request->rights.attach = may_attach(request->pid);
+	return 0;
+}
+
+static int64_t find_target(struct request *request, struct thread *thread)
+{
+	request->target.cpu = request->cpu;
+	if (!(request->flags & PERF_FLAG_PID_CGROUP))
+		return find_task(request, thread);
+	request->target.cgroup = proc_cgroup_of(request->pid);
+	return request->target.cgroup ? 0 : -EBADF;
+}
+
+/* Whoever may be lost now that something is attached to it. */
+static void watch(const struct request *request)
+{
+	if (request->target.task)
+		tasks_watch(core_page(request->target.task));
+	else
+		tasks_watch_all();
+}
+
+static int64_t open_event(struct request *request)
+{
+	int64_t event, fd;
+
+	if (!request->target.task)
+		tasks_sweep();
+	event = core_open(&request->attr.attr, &request->target, request->group, request->flags,
+			  &request->rights);
+	if (event < 0)
+		return event;
+	fd = event_fd_make((uint32_t)event, request->flags & PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		core_close((uint32_t)event);
+	else
+		watch(request);
+	return fd;
+}
+
+int64_t sys_perf_event_open(struct thread *thread, struct syscall *call)
+{
+	struct request request = {
+		.pid = (int)call->args[1],
+		.cpu = (int)call->args[2],
+		.group_fd = (int)call->args[3],
+		.flags = call->args[4],
+	};
+	int64_t error;
+
+	if (request.flags & ~FLAGS)
+		return -EINVAL;
+	/* Without an arena there are no events but the kernel's. */
+	if (!thread->page || !arena_events())
+		return syscall_pass(thread, call);
+	event_rights(&request.rights);
+	error = event_attr_in(&request.attr, call->args[0], &request.rights);
+	if (!error)
+		error = core_open_check(&request.attr.attr, request.pid, request.cpu, request.flags,
+					&request.rights);
+	if (!error)
+		error = find_group(&request);
+	if (!error)
+		error = find_target(&request, thread);
+	return error ? error : open_event(&request);
+}
+
+int64_t sys_prctl(struct thread *thread, struct syscall *call)
+{
+	char comm[sizeof(thread->events.comm)] = "";
+	int64_t result = syscall_pass(thread, call);
+
+	if (result || !thread->page || !core_nr_events())
+		return result;
+	switch ((int)call->args[0]) {
+	case PR_SET_NAME:
+		sys(__NR_prctl, PR_GET_NAME, comm);
+		core_task_comm(&thread->events, comm);
+		break;
+	case PR_TASK_PERF_EVENTS_DISABLE:
+	case PR_TASK_PERF_EVENTS_ENABLE:
+		if (arena_events())
+			core_prctl(core_task(thread->page),
+				   call->args[0] == PR_TASK_PERF_EVENTS_ENABLE);
+		break;
+	}
+	return result;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/proc.h"
+
+#include <asm/stat.h>
+#include <asm/statfs.h>
+#include <linux/fcntl.h>
+#include <linux/magic.h>
+#include <linux/perf_event.h>
+#include <stddef.h>
+
+#include "runtime/linux/files.h"
+#include "runtime/linux/memory.h"
+#include "runtime/say.h"
+#include "runtime/string.h"
+#include "runtime/sys.h"
+
+enum { TEXT = 4096 };
+
+/* The beginning of a file, as a string; false when there is nothing to be had. */
+static bool read_text(const char *path, char text[TEXT])
+{
+	int64_t fd = sys(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	int64_t n;
+
+	if (fd < 0)
+		return false;
+	n = sys(__NR_read, fd, text, TEXT - 1);
+	sys(__NR_close, fd);
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+static bool read_of_thread(int32_t pid, int32_t tid, const char *name, char text[TEXT])
+{
+	char path[64];
+
+	format(path, sizeof(path), "/proc/%d/task/%d/%s", (int64_t)pid, (int64_t)tid, name);
+	return read_text(path, text);
+}
+
+static const char *skip_blanks(const char *text)
+{
+	while (*text == ' ' || *text == '\t' || *text == ':')
+		text++;
+	return text;
+}
+
+static uint64_t number(const char *text)
+{
+	uint64_t value = 0;
+
+	for (text = skip_blanks(text); *text >= '0' && *text <= '9'; text++)
+		value = value * 10 + (uint64_t)(*text - '0');
+	return value;
+}
+
+/* The number behind @name at the beginning of a line. */
+static uint64_t field(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (*text) {
+		if (!strncmp(text, name, length))
+			return number(text + length);
+		while (*text && *text != '\n')
+			text++;
+		text += *text == '\n';
+	}
+	return 0;
+}
+
+/* The blank-separated word @nr of stat, counted from 1 as proc(5) does; comm may have anything. */
+static const char *stat_word(const char *text, unsigned int nr)
+{
+	const char *at = strrchr(text, ')');
+
+	for (unsigned int word = 2; at && *at && word < nr; word++) {
+		while (*at && *at != ' ')
+			at++;
+		at = skip_blanks(at);
+	}
+	return at ? at : "";
+}
+
+bool proc_usage(int32_t pid, int32_t tid, struct proc_usage *usage)
+{
+	enum { MINOR_FAULTS = 10, MAJOR_FAULTS = 12 };
+	char text[TEXT];
+
+	if (!read_of_thread(pid, tid, "stat", text))
+		return false;
+	usage->minor_faults = number(stat_word(text, MINOR_FAULTS));
+	usage->major_faults = number(stat_word(text, MAJOR_FAULTS));
+	if (!read_of_thread(pid, tid, "status", text))
+		return false;
+	usage->switches =
+		field(text, "voluntary_ctxt_switches") + field(text, "nonvoluntary_ctxt_switches");
+	return true;
+}
+
+uint64_t proc_runtime(int32_t pid, int32_t tid)
+{
+	char text[TEXT];
+
+	return read_of_thread(pid, tid, "schedstat", text) ? number(text) : 0;
+}
+
+uint64_t proc_migrations(int32_t pid, int32_t tid)
+{
+	char text[TEXT];
+
+	return read_of_thread(pid, tid, "sched", text) ? field(text, "se.nr_migrations") : 0;
+}
+
+int32_t proc_process_of(int32_t tid)
+{
+	char path[32], text[TEXT];
+
+	format(path, sizeof(path), "/proc/%d/status", (int64_t)tid);
+	return read_text(path, text) ? (int32_t)field(text, "Tgid") : 0;
+}
+
+uint64_t proc_physical(uint64_t address)
+{
+	const uint64_t present = 1UL << 63, frame = (1UL << 55) - 1;
+	int64_t fd = sys(__NR_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry = 0;
+
+	if (fd < 0)
+		return 0;
+	sys(__NR_pread64, fd, &entry, sizeof(entry), address / PAGE * sizeof(entry));
+	sys(__NR_close, fd);
+	if (!(entry & present) || !(entry & frame))
+		return 0;
+	return (entry & frame) * PAGE + address % PAGE;
+}
+
+uint64_t proc_cgroup_of(int fd)
+{
+	struct statfs fs;
+	struct stat folder;
+
+	if (sys(__NR_fstatfs, fd, &fs) || sys(__NR_fstat, fd, &folder) ||
+	    (fs.f_type != CGROUP2_SUPER_MAGIC && fs.f_type != CGROUP_SUPER_MAGIC))
+		return 0;
+	return folder.st_ino;
+}
+
+static uint64_t cgroup_at(const char *path)
+{
+	int64_t fd = sys(__NR_openat, AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	uint64_t cgroup;
+
+	if (fd < 0)
+		return 0;
+	cgroup = proc_cgroup_of((int)fd);
+	sys(__NR_close, fd);
+	return cgroup;
+}
+
+#define CGROUP_ROOT "/sys/fs/cgroup"
+enum { CGROUP_PATH = TEXT + sizeof(CGROUP_ROOT) };
+
+/* The folder of the thread's cgroup: "0::/path" is the line of the unified hierarchy. */
+static bool cgroup_path(int32_t tid, char path[CGROUP_PATH])
+{
+	char text[TEXT], name[32];
+	char *at = text, *end;
+
+	format(name, sizeof(name), "/proc/%d/cgroup", (int64_t)tid);
+	if (!read_text(name, text))
+		return false;
+	while (strncmp(at, "0::", 3)) {
+		while (*at && *at != '\n')
+			at++;
+		if (!*at++)
+			return false;
+	}
+	for (end = at; *end && *end != '\n'; end++)
+		;
+	*end = '\0';
+	format(path, CGROUP_PATH, CGROUP_ROOT "%s", at + 3);
+	return true;
+}
+
+uint64_t proc_cgroup(int32_t tid)
+{
+	char path[CGROUP_PATH];
+
+	return cgroup_path(tid, path) ? cgroup_at(path) : 0;
+}
+
+/* Upwards from where the thread is. */
+bool proc_in_cgroup(int32_t tid, uint64_t cgroup)
+{
+	char path[CGROUP_PATH], *slash;
+
+	if (!cgroup_path(tid, path))
+		return false;
+	for (;;) {
+		if (cgroup_at(path) == cgroup)
+			return true;
+		slash = strrchr(path, '/');
+		if (!slash || slash < path + sizeof(CGROUP_ROOT) - 1)
+			return false;
+		*slash = '\0';
+	}
+}
+
+void proc_namespaces(struct perf_ns_link_info *to)
+{
+	static const char *const names[NR_NAMESPACES] = {
+		[NET_NS_INDEX] = "net",	      [UTS_NS_INDEX] = "uts",	[IPC_NS_INDEX] = "ipc",
+		[PID_NS_INDEX] = "pid",	      [USER_NS_INDEX] = "user", [MNT_NS_INDEX] = "mnt",
+		[CGROUP_NS_INDEX] = "cgroup",
+	};
+	char path[64];
+	struct stat file;
+
+	for (unsigned int i = 0; i < NR_NAMESPACES; i++) {
+		to[i] = (struct perf_ns_link_info){0};
+		format(path, sizeof(path), "/proc/thread-self/ns/%s", names[i]);
+		if (!sys(__NR_newfstatat, AT_FDCWD, path, &file, 0))
+			to[i] = (struct perf_ns_link_info){file.st_dev, file.st_ino};
+	}
+}

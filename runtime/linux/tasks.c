@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/tasks.h"
+
+#include <asm/errno.h>
+#include <linux/prctl.h>
+
+#include "abi/control.h"
+#include "core/core.h"
+#include "core/time.h"
+#include "runtime/linux/arena.h"
+#include "runtime/linux/control.h"
+#include "runtime/linux/task.h"
+#include "runtime/linux/threads.h"
+#include "runtime/string.h"
+#include "runtime/sys.h"
+
+static void identify(struct core_task *task)
+{
+	task->pid = (int32_t)sys(__NR_getpid);
+	task->tid = (int32_t)sys(__NR_gettid);
+	task->ppid = (int32_t)sys(__NR_getppid);
+}
+
+/* It is the first time that somebody may be lost by the end of this process. */
+static void settle(struct thread *thread)
+{
+	core_clock_start(&thread->events);
+	if (thread->events.events) {
+		tasks_watch(thread->page);
+		tasks_follow(thread);
+	}
+}
+
+void tasks_first(struct thread *thread)
+{
+	struct core_task *task = &thread->events;
+
+	if (!thread->page)
+		return;
+	sys(__NR_prctl, PR_GET_NAME, task->comm);
+	identify(task);
+	core_task_begin(task, NULL, 0);
+	core_task_begun(task);
+	settle(thread);
+}
+
+/* Every page but 0 that was ever in use. */
+#define for_each_page(page)                                                                        \
+	for (uint32_t page = 1, used_pages_ = arena_used(); page <= used_pages_; page++)
+
+/* What the other threads of the image before have left. */
+static void end_others(const struct thread *thread)
+{
+	for_each_page(page)
+	{
+		struct core_task *task = core_task(page);
+
+		if (page != thread->page && task->live && task->pid == thread->events.pid &&
+		    task->tid != thread->events.tid)
+			core_task_exit(task);
+	}
+}
+
+void tasks_executed(struct thread *thread)
+{
+	struct core_task *task = &thread->events;
+	char comm[sizeof(task->comm)] = "";
+
+	identify(task);
+	if (core_nr_events())
+		end_others(thread);
+	sys(__NR_prctl, PR_GET_NAME, comm);
+	core_task_exec(task, comm);
+	settle(thread);
+}
+
+void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags)
+{
+	if (!child->page)
+		return;
+	memcpy(child->events.comm, parent->events.comm, sizeof(child->events.comm));
+	core_task_begin(&child->events, parent->page ? &parent->events : NULL, flags);
+}
+
+void tasks_begun(struct thread *thread)
+{
+	if (!thread->page)
+		return;
+	identify(&thread->events);
+	core_task_begun(&thread->events);
+	settle(thread);
+}
+
+void tasks_end(struct thread *thread)
+{
+	if (!thread->page || !thread->events.live)
+		return;
+	if (thread->events.events && !arena_events())
+		return;
+	core_clock_stop(&thread->events);
+	core_task_exit(&thread->events);
+}
+
+static void end_of_process(struct task *task, void *self)
+{
+	struct thread *thread = task->thread;
+
+	if (thread &&
+	    (thread == self || (!task->vfork && task->pid == ((struct thread *)self)->task->pid)))
+		tasks_end(thread);
+}
+
+void tasks_end_all(struct thread *thread)
+{
+	if (thread->task->vfork)
+		tasks_end(thread);
+	else
+		threads_visit(end_of_process, thread);
+}
+
+/* The processor's number is in the limit of a segment, for who may not ask the kernel. */
+int tasks_cpu(void)
+{
+	enum { SEGMENT = 15 * 8 + 3, CPU_MASK = 0xfff };
+	uint32_t limit;
+
+	__asm__ volatile("lsl %1, %0" : "=r"(limit) : "r"(SEGMENT));
+	return (int)(limit & CPU_MASK);
+}
+
+void tasks_follow(struct thread *thread)
+{
+	struct core_task *task = &thread->events;
+	int cpu = tasks_cpu();
+
+	if (!arena_events())
+		return;
+	if (task->bound && task->cpu != cpu)
+		core_task_cpu(task, cpu);
+	core_task_update(task);
+}
+
+uint32_t tasks_find(int32_t tid)
+{
+	for_each_page(page)
+	{
+		const struct core_task *task = core_task(page);
+
+		if (task->live && task->tid == tid && arena_alive(page))
+			return page;
+	}
+	return 0;
+}
+
+void tasks_watch(uint32_t page)
+{
+	const struct control_message message = {
+		.what = CONTROL_WATCH,
+		.page = page,
+		.own = core_task(page)->pid == (int32_t)sys(__NR_getpid),
+	};
+
+	control_send(&message, -1);
+}
+
+void tasks_watch_all(void)
+{
+	for_each_page(page) if (core_task(page)->live) tasks_watch(page);
+}
+
+void tasks_sweep(void)
+{
+	for_each_page(page) if (core_task(page)->live && !arena_alive(page))
+		core_task_exit(core_task(page));
+}

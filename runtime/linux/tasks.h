@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of the program's threads as the event core is told of it. A thread without a page of the
+ * arena has no events; nothing here does anything for it.
+ */
+#ifndef RUNTIME_LINUX_TASKS_H
+#define RUNTIME_LINUX_TASKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/thread.h"
+
+/* At boot: the first of a run, or one that has lost the page that it had; one that goes on with the
+ * events that it had before exec. */
+void tasks_first(struct thread *thread);
+void tasks_executed(struct thread *thread);
+
+/* @parent, the caller, is about to make @child with clone(2)'s @flags: what is inherited. */
+void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags);
+/* The child's: it runs. */
+void tasks_begun(struct thread *thread);
+
+/* The thread ends, or goes on natively. Harmless when it has ended already. */
+void tasks_end(struct thread *thread);
+/* All threads of the caller's process. */
+void tasks_end_all(struct thread *thread);
+
+/* The slow half of tasks_update(). */
+void tasks_follow(struct thread *thread);
+
+/*
+ * The caller's: follows what others, or it itself, have changed of what is to be counted. To be
+ * called before the thread goes back to translated code.
+ */
+static inline void tasks_update(struct thread *thread)
+{
+	if (__atomic_load_n(&thread->events.changed, __ATOMIC_RELAXED) || thread->events.bound)
+		tasks_follow(thread);
+}
+
+/* The page of the thread that the program knows by that number; 0: none of this run. */
+uint32_t tasks_find(int32_t tid);
+
+/* Events have been attached to that page: its process is watched. */
+void tasks_watch(uint32_t page);
+/* Events have been attached to every task. */
+void tasks_watch_all(void);
+/* Of all that the arena says live, those that do not are ended. */
+void tasks_sweep(void);
+
+/* The number of the processor that the caller runs on. */
+int tasks_cpu(void);
+
+#endif
