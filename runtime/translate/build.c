@@ -18,7 +18,7 @@
 /* When a fragment is long enough. */
 enum { MAX_INSNS = 96, MAX_EXITS = 12, MAX_ENTRIES = 16 };
 
-_Static_assert(MAX_INSNS <= sizeof((struct within){0}.insns) / sizeof(struct position), "");
+_Static_assert(MAX_INSNS <= sizeof((struct draft){0}.insns) / sizeof(struct position), "");
 _Static_assert(MAX_EXITS <= sizeof((struct builder){0}.thunks) / sizeof(struct thunk), "");
 
 /* The most that one instruction, its thunk and the jump at the end may become, with slack for wide
@@ -30,22 +30,13 @@ _Static_assert(MAX_EXITS <= sizeof((struct builder){0}.thunks) / sizeof(struct t
 
 void emit_exit(struct builder *b, uint64_t target, enum exit_kind kind)
 {
-	uint32_t to = 0;
-
-	if (b->asked)
-		;
-	else if (kind == EXIT_LINK)
-		to = cache_exit(b->cache, target, b->at - b->cache->lookup.code);
-	else
-		to = cache_special_exit(b->cache, &(struct target){
-							  .pc = target,
-							  .kind = kind,
-							  .length = b->insn.length,
-						  });
-	if (b->within && kind == EXIT_LINK)
-		b->within->targets[b->within->nr_targets++] = target;
+	if (b->draft)
+		b->draft->exits[b->nr_exits] = (struct draft_exit){
+			.to = {.pc = target, .kind = kind, .length = b->insn.length},
+			.site = b->at - b->cache->lookup.code,
+		};
 	b->nr_exits++;
-	emit_relative(b, (uint64_t)b->cache->lookup.code + to);
+	emit32(b, 0);
 }
 
 void emit_exit_jump(struct builder *b, uint64_t target, enum exit_kind kind)
@@ -66,7 +57,6 @@ static struct entry *add_entry(struct builder *b, uint64_t pc, uint32_t body)
 	*entry = (struct entry){
 		.pc = pc,
 		.body = body,
-		.fragment = b->fragment - b->cache->fragments,
 	};
 	return entry;
 }
@@ -81,16 +71,17 @@ static bool take_page(struct builder *b, uint64_t page)
 {
 	struct fragment *f = b->fragment;
 
-	if (f->pages[0] == page || f->pages[1] == page)
+	if (f->nr_pages && (page == f->pc >> PAGE_SHIFT || page == f->other_page))
 		return true;
-	if (f->pages[0] && f->pages[1])
+	if (f->nr_pages == FRAGMENT_PAGES)
 		return false;
 	if (b->range.writable && !(f->flags & (FRAGMENT_STEP | FRAGMENT_CHECKED))) {
 		if (cache_is_hot(b->cache, page))
 			return false;
 		memory_watch(page << PAGE_SHIFT, (page + 1) << PAGE_SHIFT);
 	}
-	f->pages[f->pages[0] ? 1 : 0] = page;
+	if (f->nr_pages++)
+		f->other_page = page;
 	return true;
 }
 
@@ -195,8 +186,8 @@ static enum next step(struct builder *b)
 {
 	emit_miss_in_reach(b);
 	mark_pc(b, b->pc, 0);
-	if (b->within)
-		b->within->insns[b->nr_insns] = (struct position){b->pc, offset_here(b)};
+	if (b->draft)
+		b->draft->insns[b->nr_insns] = (struct position){b->pc, offset_here(b)};
 	b->nr_insns++;
 	b->source_end = b->pc + b->insn.length;
 	if (__builtin_expect(insn_uses_gs(&b->insn), 0)) {
@@ -370,7 +361,7 @@ static bool is_entry(const struct builder *b, uint64_t pc)
 /* The offset of the fragment's instruction at @pc, or 0. Its addresses only ever rise. */
 static uint32_t position_of(const struct builder *b, uint64_t pc)
 {
-	const struct position *insns = b->within->insns;
+	const struct position *insns = b->draft->insns;
 	unsigned int low = 0, high = b->nr_insns;
 
 	while (low < high) {
@@ -390,11 +381,14 @@ static uint32_t position_of(const struct builder *b, uint64_t pc)
  */
 static void add_targets(struct builder *b)
 {
-	for (unsigned int i = 0; i < b->within->nr_targets; i++) {
-		const uint64_t target = b->within->targets[i];
+	if (b->fragment->flags & (FRAGMENT_CHECKED | FRAGMENT_STEP) || cache_instruments(b->cache))
+		return;
+	for (unsigned int i = 0; i < b->nr_exits; i++) {
+		const uint64_t target = b->draft->exits[i].to.pc;
 		uint32_t offset;
 
-		if (target < b->fragment->pc || target >= b->source_end || is_entry(b, target))
+		if (b->draft->exits[i].to.kind != EXIT_LINK || target < b->fragment->pc ||
+		    target >= b->source_end || is_entry(b, target))
 			continue;
 		offset = position_of(b, target);
 		if (offset && !cache_find(b->cache, target))
@@ -407,21 +401,21 @@ static void end(struct builder *b)
 	struct fragment *f = b->fragment;
 
 	emit_out_of_line(b);
-	if (b->within)
-		add_targets(b);
+	add_targets(b);
 	f->nr_insns = b->nr_insns;
 	f->end = offset_here(b);
 	keep_source(b);
 	b->cache->code_next = f->end;
 	b->cache->nr_fragments++;
-	cache_publish(b->cache, f);
+	cache_publish(b->cache, f, b->draft->exits, b->nr_exits);
 }
 
 /* Gives an entry the landing or pad that it lacks, in a fragment of its own. */
 static void add_arrival(struct cache *cache, uint32_t id, enum arrival arrival)
 {
 	struct entry *e = &cache->lookup.entries[id], with;
-	struct builder b = {.cache = cache};
+	struct draft draft;
+	struct builder b = {.cache = cache, .draft = &draft};
 
 	if (arrival == ARRIVE_DIRECT || (arrival == ARRIVE_JUMP ? e->landing : e->pad))
 		return;
@@ -441,9 +435,9 @@ static void add_arrival(struct cache *cache, uint32_t id, enum arrival arrival)
 uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct build_fault *fault)
 {
 	static const uint8_t flags[] = {0, FRAGMENT_LANDING, FRAGMENT_PAD};
-	struct within within;
+	struct draft draft;
 	uint32_t id = cache_find(cache, pc);
-	struct builder b = {.cache = cache};
+	struct builder b = {.cache = cache, .draft = &draft};
 	struct entry *entry;
 	enum next next = GO_ON;
 
@@ -462,9 +456,6 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 			emit_check(&b);
 		else
 			next = STOP;
-	} else if (!cache_instruments(cache)) {
-		within.nr_targets = 0;
-		b.within = &within;
 	}
 	while (next == GO_ON)
 		next = build_next(&b, fault);
@@ -482,7 +473,8 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 
 uint32_t build_step(struct cache *cache, uint64_t pc, struct build_fault *fault)
 {
-	struct builder b = {.cache = cache};
+	struct draft draft;
+	struct builder b = {.cache = cache, .draft = &draft};
 
 	if (!begin(&b, pc, FRAGMENT_STEP, fault) || !next_insn(&b, fault))
 		return 0;

@@ -18,6 +18,7 @@ enum {
 	SOURCES_SIZE = 8 << 20,
 	FIRST_SLOTS = 8 << 10,
 	LAST_SLOTS = 1 << 20,
+	MORE_SLOTS = 512, /* behind the last one where anybody begins to look; the last is free */
 };
 
 /* What a write may run over the end of the code: copies are of 16 bytes. */
@@ -43,12 +44,16 @@ struct meta {
 	struct target targets[MAX_TARGETS];
 	struct exit exits[MAX_EXITS];
 	struct page pages[PAGE_SLOTS];
-	uint64_t hashes[2 * LAST_SLOTS]; /* each behind its head, which takes a slot */
 	uint8_t sources[SOURCES_SIZE];
+	struct slots_head head;
+	uint64_t slots[LAST_SLOTS + MORE_SLOTS];
+	uint64_t lost; /* what found no slot, and is not found */
 };
 
 _Static_assert(sizeof(struct meta) <= TRANSLATE_META_SIZE, "");
-_Static_assert(sizeof(struct slots_head) == sizeof(uint64_t), "");
+_Static_assert(offsetof(struct meta, slots) - offsetof(struct meta, head) ==
+		       sizeof(struct slots_head),
+	       "");
 _Static_assert(STUBS > 32 << 20, "");
 
 _Static_assert(offsetof(struct lookup, slots) == LOOKUP_SLOTS, "");
@@ -66,18 +71,13 @@ _Static_assert(offsetof(struct entry, pc) == 0, "");
 _Static_assert(offsetof(struct entry, body) == ENTRY_BODY, "");
 _Static_assert(offsetof(struct entry, landing) == ENTRY_ARRIVALS, "");
 _Static_assert(offsetof(struct entry, pad) == ENTRY_ARRIVALS + 4, "");
-_Static_assert(sizeof(struct entry) == 1 << ENTRY_SHIFT, "");
+_Static_assert(sizeof(struct entry) == ENTRY_SIZE, "");
 
 /* ---- the hash ---- */
 
 static uint64_t hash(uint64_t key)
 {
 	return key * HASH_MULTIPLIER >> 32;
-}
-
-static struct slots_head *head(uint64_t *slots)
-{
-	return (struct slots_head *)slots - 1;
 }
 
 /* What a slot has: an entry, or a target and SLOT_TARGET. */
@@ -93,12 +93,12 @@ static uint64_t place_pc(const struct cache *cache, uint32_t place)
 }
 
 /* The slot of @pc, or the free one where it would be. */
-static uint64_t *probe(const struct cache *cache, uint64_t *slots, uint64_t pc)
+static uint64_t *probe(const struct cache *cache, uint64_t pc)
 {
-	const uint32_t mask = head(slots)->mask;
+	const uint32_t mask = __atomic_load_n(&cache->meta->head.mask, __ATOMIC_RELAXED);
+	uint64_t *slot = &cache->meta->slots[hash(pc) & mask];
 
-	for (uint64_t i = hash(pc);; i++) {
-		uint64_t *slot = &slots[i & mask];
+	for (;; slot++) {
 		const uint64_t value = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 
 		if (!value ||
@@ -109,47 +109,76 @@ static uint64_t *probe(const struct cache *cache, uint64_t *slots, uint64_t pc)
 
 uint32_t cache_find(const struct cache *cache, uint64_t pc)
 {
-	uint64_t *slots = __atomic_load_n(&cache->lookup.slots, __ATOMIC_ACQUIRE);
-	const uint32_t place =
-		slot_place(__atomic_load_n(probe(cache, slots, pc), __ATOMIC_RELAXED));
+	const uint32_t place = slot_place(__atomic_load_n(probe(cache, pc), __ATOMIC_RELAXED));
 
 	/* Entry 0 has no body. */
 	return !(place & SLOT_TARGET) && cache->lookup.entries[place].body ? place : 0;
 }
 
-static void fill_slot(uint64_t *slots, uint64_t *slot, uint64_t pc, uint32_t place)
+static void fill_slot(struct cache *cache, uint64_t *slot, uint64_t pc, uint32_t place)
 {
-	head(slots)->used += !*slot;
+	cache->meta->head.used += !*slot;
 	__atomic_store_n(slot, (uint64_t)place << 32 | (uint32_t)pc, __ATOMIC_RELEASE);
 }
 
-/* The next one lies behind, and is as large as all before it. Readers go on with the old one, which
- * is whole and lacks only what is new. */
+/* Takes what the slot has to where it belongs. */
+static void move_slot(struct cache *cache, uint64_t value)
+{
+	const uint32_t place = slot_place(value);
+	const uint64_t pc = place_pc(cache, place);
+
+	if (place & SLOT_TARGET || cache->lookup.entries[place].body)
+		fill_slot(cache, probe(cache, pc), pc, place);
+}
+
+/*
+ * The hash becomes twice as large where it is. From the front on everything finds its new place
+ * where it was, before that, or in the new half, which is free once what was in the slots behind
+ * has been taken out. Others who look meanwhile may find nothing, and then ask with the lock held.
+ */
 static void grow(struct cache *cache)
 {
-	uint64_t *old = cache->lookup.slots;
-	const uint64_t size = head(old)->mask + 1UL;
-	uint64_t *slots = old + size + 1;
+	const uint32_t size = cache->meta->head.mask + 1;
+	uint64_t *slots = cache->meta->slots, behind[MORE_SLOTS];
 
-	*head(slots) = (struct slots_head){.mask = 2 * size - 1};
-	for (uint64_t i = 0; i < size; i++) {
-		const uint32_t place = slot_place(old[i]);
-		const uint64_t pc = place_pc(cache, place);
+	cache->meta->head = (struct slots_head){.mask = 2 * size - 1};
+	for (uint32_t i = 0; i < MORE_SLOTS; i++)
+		behind[i] = __atomic_exchange_n(&slots[size + i], 0, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < size; i++) {
+		const uint64_t value = slots[i];
 
-		if (place & SLOT_TARGET || cache->lookup.entries[place].body)
-			fill_slot(slots, probe(cache, slots, pc), pc, place);
+		__atomic_store_n(&slots[i], 0, __ATOMIC_RELAXED);
+		if (value)
+			move_slot(cache, value);
 	}
-	__atomic_store_n(&cache->lookup.slots, slots, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < MORE_SLOTS; i++)
+		if (behind[i])
+			move_slot(cache, behind[i]);
+}
+
+/* How many of them may be in use. */
+static uint32_t capacity(uint32_t slots)
+{
+	return slots / 4 * 3;
 }
 
 /* The slot of @pc, or a free one that may be filled. */
 static uint64_t *slot_for(struct cache *cache, uint64_t pc)
 {
-	const struct slots_head *h = head(cache->lookup.slots);
+	const struct slots_head *head = &cache->meta->head;
+	uint64_t *slot = probe(cache, pc);
 
-	if (h->used >= h->mask / 4 * 3)
-		grow(cache);
-	return probe(cache, cache->lookup.slots, pc);
+	if (*slot)
+		return slot;
+	if (head->used < capacity(head->mask + 1) &&
+	    slot < cache->meta->slots + head->mask + MORE_SLOTS)
+		return slot;
+	if (head->mask + 1 == LAST_SLOTS) {
+		cache->meta->lost = 0;
+		return &cache->meta->lost;
+	}
+	grow(cache);
+	return probe(cache, pc);
 }
 
 /* ---- exits ---- */
@@ -172,11 +201,6 @@ static uint32_t new_target(struct cache *cache, const struct target *target)
 	return id;
 }
 
-uint32_t cache_special_exit(struct cache *cache, const struct target *target)
-{
-	return stub_of(cache, new_target(cache, target));
-}
-
 /* One store: other threads execute what is there before or after it. */
 static void patch(struct cache *cache, uint32_t site, uint32_t to)
 {
@@ -197,7 +221,7 @@ static uint32_t place_for(struct cache *cache, uint64_t pc)
 	if (place & SLOT_TARGET || cache->lookup.entries[place].body)
 		return place;
 	place = SLOT_TARGET | new_target(cache, &(struct target){.pc = pc, .kind = EXIT_LINK});
-	fill_slot(cache->lookup.slots, slot, pc, place);
+	fill_slot(cache, slot, pc, place);
 	return place;
 }
 
@@ -214,14 +238,32 @@ static uint32_t *exits_of(const struct cache *cache, uint32_t place, uint32_t *a
 	return &entry->exits;
 }
 
-uint32_t cache_exit(struct cache *cache, uint64_t pc, uint32_t site)
+/* The entry of @f for @pc that has code, or 0. */
+static uint32_t own_entry(const struct cache *cache, const struct fragment *f, uint64_t pc)
 {
-	const uint32_t id = cache->nr_exits++;
-	uint32_t at, *first = exits_of(cache, place_for(cache, pc), &at);
+	for (uint32_t id = f->entries; id < f->entries + f->nr_entries; id++)
+		if (cache->lookup.entries[id].pc == pc && cache->lookup.entries[id].body)
+			return id;
+	return 0;
+}
 
-	cache->exits[id] = (struct exit){.site = site, .next = *first};
+static void add_exit(struct cache *cache, const struct fragment *f, const struct draft_exit *draft)
+{
+	const uint64_t pc = draft->to.pc;
+	uint32_t id, place, at, *first;
+
+	if (draft->to.kind != EXIT_LINK) {
+		patch(cache, draft->site, stub_of(cache, new_target(cache, &draft->to)));
+		return;
+	}
+	place = own_entry(cache, f, pc);
+	if (!place)
+		place = place_for(cache, pc);
+	first = exits_of(cache, place, &at);
+	id = cache->nr_exits++;
+	cache->exits[id] = (struct exit){.site = draft->site, .next = *first};
 	*first = id;
-	return at;
+	patch(cache, draft->site, at);
 }
 
 /* All exits of @from lead to @place now. */
@@ -242,9 +284,10 @@ static void move_exits(struct cache *cache, uint32_t *from, uint32_t place)
 
 /* ---- pages ---- */
 
+/* Pages that lie side by side do so here, too. */
 static struct page *find_page(const struct cache *cache, uint64_t number)
 {
-	for (uint64_t i = hash(number);; i++) {
+	for (uint64_t i = (hash(number >> 5) << 5) + number;; i++) {
 		struct page *page = &cache->pages[i & (PAGE_SLOTS - 1)];
 
 		if (page->number == number || !page->number)
@@ -254,10 +297,11 @@ static struct page *find_page(const struct cache *cache, uint64_t number)
 
 static void add_to_page(struct cache *cache, struct fragment *f, unsigned int which)
 {
-	struct page *page = find_page(cache, f->pages[which]);
+	const uint64_t number = which ? f->other_page : f->pc >> PAGE_SHIFT;
+	struct page *page = find_page(cache, number);
 
 	if (!page->number) {
-		page->number = f->pages[which];
+		page->number = number;
 		cache->nr_pages++;
 	}
 	f->page_next[which] = page->fragments;
@@ -271,7 +315,7 @@ static void forget_page(struct cache *cache, struct page *page)
 	for (uint32_t i = page->fragments; i; i = next) {
 		struct fragment *f = &cache->fragments[i];
 
-		next = f->page_next[f->pages[0] != page->number];
+		next = f->page_next[f->pc >> PAGE_SHIFT != page->number];
 		cache_kill(cache, f);
 	}
 	page->fragments = 0;
@@ -319,8 +363,7 @@ bool cache_room(const struct cache *cache)
 		       MAX_TARGETS &&
 	       cache->nr_pages + 2 <= PAGE_SLOTS * 3 / 4 &&
 	       cache->nr_sources + FRAGMENT_BYTES <= SOURCES_SIZE &&
-	       head(cache->lookup.slots)->used + FRAGMENT_ENTRIES + FRAGMENT_EXITS <
-		       (LAST_SLOTS - 1) / 4 * 3 &&
+	       cache->meta->head.used + FRAGMENT_ENTRIES + FRAGMENT_EXITS <= capacity(LAST_SLOTS) &&
 	       cache->code_next + FRAGMENT_BYTES + SLACK <= STUBS;
 }
 
@@ -331,7 +374,7 @@ static void insert(struct cache *cache, uint32_t id)
 	uint64_t *slot = slot_for(cache, entry->pc);
 	const uint32_t before = slot_place(*slot);
 
-	fill_slot(cache->lookup.slots, slot, entry->pc, id);
+	fill_slot(cache, slot, entry->pc, id);
 	if (before & SLOT_TARGET)
 		move_exits(cache, &cache->targets[before & ~SLOT_TARGET].exits, id);
 }
@@ -354,11 +397,14 @@ static void publish_entry(struct cache *cache, uint32_t id)
 		tables_set(cache, TABLE_JUMPS, entry);
 }
 
-void cache_publish(struct cache *cache, struct fragment *f)
+/* Once an entry is in the hash other threads may come by it, so all exits lead somewhere before. */
+void cache_publish(struct cache *cache, struct fragment *f, const struct draft_exit *exits,
+		   unsigned int nr_exits)
 {
-	for (unsigned int i = 0; i < 2; i++)
-		if (f->pages[i])
-			add_to_page(cache, f, i);
+	for (unsigned int i = 0; i < nr_exits; i++)
+		add_exit(cache, f, &exits[i]);
+	for (unsigned int i = 0; i < f->nr_pages; i++)
+		add_to_page(cache, f, i);
 	for (unsigned int i = 0; i < f->nr_entries; i++)
 		publish_entry(cache, f->entries + i);
 }
@@ -412,9 +458,7 @@ static void reset(struct cache *cache)
 	cache->nr_targets = FIRST_EXIT;
 	cache->nr_exits = 1;
 	cache->nr_pages = 0;
-	cache->lookup.slots = cache->meta->hashes + 1;
-	head(cache->lookup.slots)->mask = FIRST_SLOTS - 1;
-	head(cache->lookup.slots)->used = 0;
+	cache->meta->head = (struct slots_head){.mask = FIRST_SLOTS - 1};
 }
 
 void cache_init(struct cache *cache, const struct translate_memory *memory)
@@ -428,6 +472,7 @@ void cache_init(struct cache *cache, const struct translate_memory *memory)
 	cache->pages = cache->meta->pages;
 	cache->sources = cache->meta->sources;
 	cache->stubs = STUBS;
+	cache->lookup.slots = cache->meta->slots;
 	cache->lookup.entries = cache->meta->entries;
 	cache->lookup.code = memory->code;
 	emit_ways_out(&b);
@@ -449,9 +494,9 @@ void cache_disconnect(struct cache *cache)
 
 void cache_empty(struct cache *cache)
 {
-	const uint64_t *end = cache->lookup.slots + head(cache->lookup.slots)->mask + 1;
+	const uint64_t slots = cache->meta->head.mask + 1UL + MORE_SLOTS;
 
-	__builtin_memset(cache->meta->hashes, 0, (uint8_t *)end - (uint8_t *)cache->meta->hashes);
+	__builtin_memset(cache->meta->slots, 0, slots * sizeof(uint64_t));
 	__builtin_memset(cache->pages, 0, sizeof(cache->meta->pages));
 	reset(cache);
 	tables_clear(cache);

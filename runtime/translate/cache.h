@@ -50,28 +50,29 @@ struct entry {
 	uint32_t landing; /* where indirect jumps and calls to pc arrive */
 	uint32_t pad;	  /* where returns to pc arrive */
 	uint32_t exits;	  /* the first one that leads to body */
-	uint32_t fragment;
 };
 
 enum fragment_flag {
 	FRAGMENT_LANDING = 1,  /* begins with a landing, */
 	FRAGMENT_PAD = 2,      /* or with a return pad; */
-	FRAGMENT_ARRIVAL = 4,  /* and has nothing else than that and a jump to the entry */
 	FRAGMENT_CHECKED = 16, /* compares the program's code with what it was made from */
 	FRAGMENT_STEP = 8,     /* one instruction, made to be executed once */
-	FRAGMENT_DEAD = 16,
 };
+
+enum { FRAGMENT_PAGES = 2 };
 
 struct fragment {
 	uint64_t pc;
-	uint32_t start, end;   /* offsets */
-	uint32_t entries;      /* index of the first one; the others follow */
-	uint32_t page_next[2]; /* of the fragments with code from the same page */
-	uint64_t pages[2];     /* page numbers; the second may be 0 */
-	uint32_t source;       /* offset of a copy of the program's code, if that may change */
+	uint32_t start, end; /* offsets */
+	uint32_t entries;    /* index of the first one; the others follow */
+	/* Its code is from the page of pc and from at most one other. */
+	uint64_t other_page;
+	uint32_t page_next[FRAGMENT_PAGES]; /* of the fragments with code from the same page */
+	uint32_t source; /* offset of a copy of the program's code, if that may change */
 	uint16_t nr_insns;
 	uint8_t checked; /* bytes that it compares */
 	uint8_t nr_entries;
+	uint8_t nr_pages;
 	uint8_t flags;
 };
 
@@ -90,7 +91,7 @@ struct lookup {
 
 struct slots_head {
 	uint32_t used;
-	uint32_t mask;
+	uint32_t mask; /* bits of the hash that say where to begin to look */
 };
 
 /* The most that one fragment may be. */
@@ -134,15 +135,18 @@ void cache_disconnect(struct cache *cache);
 /* Forgets everything. Nobody is inside. */
 void cache_empty(struct cache *cache);
 
-/* A new exit, of whose rel32 this is the site: returns where that leads. */
-uint32_t cache_exit(struct cache *cache, uint64_t pc, uint32_t site);
+/* Of a fragment that is not published yet. */
+struct draft_exit {
+	struct target to;
+	uint32_t site; /* where the rel32 is */
+};
 
-/* One of another kind than EXIT_LINK. */
-uint32_t cache_special_exit(struct cache *cache, const struct target *target);
-
-/* Takes the fragment that was built at the end of the arrays into the hash; exits that wait for
- * what it has lead there. */
-void cache_publish(struct cache *cache, struct fragment *fragment);
+/*
+ * Takes the fragment that was built at the end of the arrays into the hash. Its exits lead to where
+ * there is code; other exits that wait for what it has lead there.
+ */
+void cache_publish(struct cache *cache, struct fragment *fragment, const struct draft_exit *exits,
+		   unsigned int nr_exits);
 
 /* Nobody finds the fragment any more. */
 void cache_kill(struct cache *cache, struct fragment *fragment);

@@ -257,7 +257,7 @@ static void forget(struct cache *cache, uint64_t pc)
 	lock_take(&lock);
 	id = cache_find(cache, pc);
 	if (id)
-		cache_kill(cache, &cache->fragments[cache->lookup.entries[id].fragment]);
+		cache_kill(cache, cache_fragment_at(cache, cache->lookup.entries[id].body));
 	lock_give(&lock);
 }
 

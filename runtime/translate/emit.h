@@ -51,14 +51,13 @@ struct thunk {
 
 #define THUNK_INDIRECT 1 /* for a target in thread->target; no call has this one */
 
-/* What becomes known of a fragment on the way: where its instructions are, where its exits lead. */
-struct within {
+/* What is kept of a fragment until it is published: where its instructions are and its exits. */
+struct draft {
 	struct position {
 		uint64_t pc;
 		uint32_t offset;
 	} insns[96];
-	uint64_t targets[32];
-	unsigned int nr_targets;
+	struct draft_exit exits[FRAGMENT_EXITS];
 };
 
 struct builder {
@@ -77,7 +76,7 @@ struct builder {
 	unsigned int limit; /* as many at most */
 	uint32_t pad;	    /* where the last pad begins */
 
-	struct within *within; /* of a fragment that may be entered at any instruction, or NULL */
+	struct draft *draft; /* NULL in a rehearsal */
 	unsigned int nr_exits;
 
 	/* Of calls: what is to come at the end, and pads without a way to a miss. */

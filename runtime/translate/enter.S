@@ -138,8 +138,8 @@ translate_flags_kept:
 	shr	$32, %rax
 	mov	%gs:THREAD_LOOKUP, %rdx
 	mov	LOOKUP_SLOTS(%rdx), %rdx
-1:	and	HEAD_MASK(%rdx), %eax
-	cmp	%ecx, (%rdx, %rax, 8)
+	and	HEAD_MASK(%rdx), %eax
+1:	cmp	%ecx, (%rdx, %rax, 8)
 	je	3f
 	cmpl	$0, 4(%rdx, %rax, 8)
 	je	2f
@@ -155,7 +155,7 @@ translate_flags_kept:
 3:	movslq	4(%rdx, %rax, 8), %rax
 	test	%rax, %rax
 	jle	2b
-	shl	$ENTRY_SHIFT, %rax
+	imul	$ENTRY_SIZE, %rax
 	mov	%gs:THREAD_LOOKUP, %rdx
 	add	LOOKUP_ENTRIES(%rdx), %rax
 	cmp	%rcx, (%rax)

@@ -12,7 +12,7 @@
 #define HEAD_MASK      -4 /* from the slots on */
 #define ENTRY_BODY     8
 #define ENTRY_ARRIVALS 12 /* landing, then pad */
-#define ENTRY_SHIFT    5
+#define ENTRY_SIZE     24
 
 /* The ways out at the start of the code, each 1 << WAY_SHIFT bytes, in the order of the exits. */
 #define WAY_SHIFT 4
