@@ -22,12 +22,15 @@ static bool samples_reads_of_copies(const struct perf_event_attr *attr)
 	return attr->inherit && attr->sample_type & PERF_SAMPLE_READ;
 }
 
-static bool wants_vector_registers(const struct perf_event_attr *attr)
+static bool has_no_branches(const struct perf_event_attr *attr)
 {
-	const uint64_t vector = ~0UL << PERF_REG_X86_XMM0;
+	return attr->type == PERF_TYPE_SOFTWARE || attr->type == PERF_TYPE_BREAKPOINT;
+}
 
-	return (attr->sample_type & PERF_SAMPLE_REGS_USER && attr->sample_regs_user & vector) ||
-	       (attr->sample_type & PERF_SAMPLE_REGS_INTR && attr->sample_regs_intr & vector);
+/* Whether or not the samples shall have them. */
+static bool names_vector_registers(const struct perf_event_attr *attr)
+{
+	return (attr->sample_regs_user | attr->sample_regs_intr) >> PERF_REG_X86_XMM0;
 }
 
 /* The virtual PMU fills no AUX area that others could take a part of, pause or resume. */
@@ -64,12 +67,12 @@ static int check_event(const struct core_event *event, const struct core_target 
 		return -EINVAL;
 	if (samples_reads_of_copies(attr) && !(attr->sample_type & PERF_SAMPLE_TID))
 		return -EINVAL;
+	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK && has_no_branches(attr))
+		return -EOPNOTSUPP;
 	kind = core_encoding(attr);
 	if (kind < 0)
 		return kind;
-	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK && !core_encoding_is_hardware(attr))
-		return -EOPNOTSUPP;
-	if (wants_vector_registers(attr))
+	if (names_vector_registers(attr))
 		return -EOPNOTSUPP;
 	if (attr->type == PERF_TYPE_BREAKPOINT && kind == CORE_ZERO && attr->bp_addr >> 63 &&
 	    !rights->perfmon)

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+#include "core/encoding.h"
+
+#include <errno.h>
+#include <linux/hw_breakpoint.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/test_tree.h"
+
+enum { CPU_TYPE = 4 };
+
+static int begin(void **state)
+{
+	(void)state;
+	tree_begin(0);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	tree_end();
+	return 0;
+}
+
+static int kind_of(uint32_t type, uint64_t config)
+{
+	struct perf_event_attr attr = test_attr(type, config);
+
+	return core_encoding(&attr);
+}
+
+static void all_generic_events_are_there(void **state)
+{
+	uint64_t seen = 0;
+
+	(void)state;
+	for (uint64_t config = 0; config < PERF_COUNT_HW_MAX; config++) {
+		int kind = kind_of(PERF_TYPE_HARDWARE, config);
+
+		assert_in_range(kind, 0, CORE_HARDWARE_KINDS - 1);
+		seen |= CORE_KIND_BIT(kind);
+	}
+	assert_int_equal(__builtin_popcountll(seen), PERF_COUNT_HW_MAX);
+	assert_int_equal(kind_of(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS),
+			 CORE_INSTRUCTIONS);
+	assert_int_equal(kind_of(PERF_TYPE_HARDWARE, PERF_COUNT_HW_MAX), -EINVAL);
+	/* the upper half names the unit */
+	assert_int_equal(kind_of(PERF_TYPE_HARDWARE, (uint64_t)CPU_TYPE << 32 | 1),
+			 CORE_INSTRUCTIONS);
+	assert_int_equal(kind_of(PERF_TYPE_HARDWARE, 9UL << 32 | 1), -ENOENT);
+}
+
+static uint64_t cell(uint64_t id, uint64_t op, uint64_t result)
+{
+	return id | op << 8 | result << 16;
+}
+
+static void cache_events_mean_something_or_are_refused(void **state)
+{
+	const int loads = kind_of(PERF_TYPE_HW_CACHE, cell(PERF_COUNT_HW_CACHE_L1D, 0, 0));
+
+	(void)state;
+	assert_int_equal(loads, CORE_LOADS);
+	assert_int_equal(kind_of(PERF_TYPE_HW_CACHE, cell(PERF_COUNT_HW_CACHE_L1D, 1, 1)),
+			 CORE_L1D_STORE_MISSES);
+	assert_int_equal(kind_of(PERF_TYPE_HW_CACHE, cell(PERF_COUNT_HW_CACHE_BPU, 0, 1)),
+			 CORE_BRANCH_MISSES);
+	assert_int_equal(kind_of(PERF_TYPE_HW_CACHE, cell(PERF_COUNT_HW_CACHE_NODE, 0, 0)),
+			 -ENOENT);
+	assert_int_equal(kind_of(PERF_TYPE_HW_CACHE, cell(PERF_COUNT_HW_CACHE_L1I, 1, 0)), -EINVAL);
+	assert_int_equal(kind_of(PERF_TYPE_HW_CACHE, cell(PERF_COUNT_HW_CACHE_MAX, 0, 0)), -EINVAL);
+	assert_int_equal(kind_of(PERF_TYPE_HW_CACHE, cell(0, 3, 0)), -EINVAL);
+	assert_int_equal(kind_of(PERF_TYPE_HW_CACHE, cell(0, 0, 2)), -EINVAL);
+	for (uint64_t config = 0; config < 1UL << 19; config++) {
+		int kind = kind_of(PERF_TYPE_HW_CACHE, config);
+
+		if (kind < 0)
+			assert_true(kind == -ENOENT || kind == -EINVAL);
+		else
+			assert_in_range(kind, 0, CORE_HARDWARE_KINDS - 1);
+	}
+}
+
+/* As a client does that reads events/ and format/. */
+static uint64_t config_of(const char *terms)
+{
+	uint64_t config = 0;
+	char copy[64], *save, *term;
+
+	assert_true(strlen(terms) < sizeof(copy));
+	strcpy(copy, terms);
+	for (term = strtok_r(copy, ",", &save); term; term = strtok_r(NULL, ",", &save)) {
+		size_t name = strcspn(term, "="), i;
+
+		for (i = 0; i < core_nr_formats; i++)
+			if (strlen(core_formats[i].name) == name &&
+			    !strncmp(core_formats[i].name, term, name))
+				break;
+		assert_true(i < core_nr_formats);
+		assert_memory_equal(core_formats[i].bits, "config:", 7);
+		config |= strtoull(term + name + 1, NULL, 0)
+			  << strtoul(core_formats[i].bits + 7, NULL, 10);
+	}
+	return config;
+}
+
+static void the_names_of_raw_codes_are_right(void **state)
+{
+	uint64_t seen = 0;
+
+	(void)state;
+	for (size_t i = 0; i < core_nr_named_events; i++) {
+		const struct core_named_event *event = &core_named_events[i];
+
+		assert_int_equal(config_of(event->terms), event->config);
+		assert_int_equal(kind_of(PERF_TYPE_RAW, event->config), event->kind);
+		seen |= CORE_KIND_BIT(event->kind);
+	}
+	assert_int_equal(seen, CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1);
+}
+
+static void every_kind_has_a_code_of_our_own(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < CORE_HARDWARE_KINDS; kind++) {
+		assert_int_equal(kind_of(PERF_TYPE_RAW, CORE_RAW_KIND(kind)), kind);
+		assert_int_equal(kind_of(CPU_TYPE, CORE_RAW_KIND(kind)), kind);
+		assert_int_equal(kind_of(PERF_TYPE_RAW, CORE_RAW_KIND(kind) | 1), -EINVAL);
+	}
+	assert_int_equal(kind_of(PERF_TYPE_RAW, CORE_RAW_KIND(CORE_HARDWARE_KINDS)), -EINVAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 1UL << 56 | 0xc0), -EINVAL);
+}
+
+static void the_architectural_codes_are_known_in_both_spellings(void **state)
+{
+	(void)state;
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc0), CORE_INSTRUCTIONS);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x5300c0), CORE_INSTRUCTIONS);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x3c), CORE_CYCLES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x13c), CORE_REF_CYCLES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x300), CORE_REF_CYCLES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x4f2e), CORE_LLC_REFERENCES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x412e), CORE_LLC_MISSES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc4), CORE_BRANCHES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc5), CORE_BRANCH_MISSES);
+	/* edge, invert and a counter mask would be something else */
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x4000c0), CORE_INSTRUCTIONS);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0400c0), -EINVAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x8000c0), -EINVAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x10000c0), -EINVAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0), -EINVAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xd1), -EINVAL);
+}
+
+static void other_types_do_not_exist(void **state)
+{
+	(void)state;
+	assert_int_equal(kind_of(PERF_TYPE_TRACEPOINT, 1), -ENOENT);
+	assert_int_equal(kind_of(6, 0), -ENOENT);
+	assert_int_equal(kind_of(UINT32_MAX, 0), -ENOENT);
+}
+
+static void software_events_are_the_kernels(void **state)
+{
+	struct perf_event_attr attr = test_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES);
+
+	(void)state;
+	for (uint64_t config = 0; config < 12; config++)
+		assert_in_range(kind_of(PERF_TYPE_SOFTWARE, config), CORE_HARDWARE_KINDS,
+				CORE_ZERO);
+	assert_int_equal(kind_of(PERF_TYPE_SOFTWARE, 12), -ENOENT);
+	assert_int_equal(kind_of(PERF_TYPE_SOFTWARE, 1UL << 63), -ENOENT);
+	assert_int_equal(core_encoding(&attr), CORE_ZERO);
+	attr.exclude_kernel = 0;
+	attr.exclude_user = 1;
+	assert_int_equal(core_encoding(&attr), CORE_CONTEXT_SWITCHES);
+}
+
+static void nothing_but_user_code_is_counted(void **state)
+{
+	struct perf_event_attr attr = test_instructions();
+
+	(void)state;
+	attr.exclude_user = 1;
+	assert_int_equal(core_encoding(&attr), CORE_ZERO);
+	attr.config = PERF_COUNT_HW_MAX;
+	assert_int_equal(core_encoding(&attr), -EINVAL);
+	attr = test_instructions();
+	attr.exclude_host = 1;
+	assert_int_equal(core_encoding(&attr), CORE_ZERO);
+	attr.exclude_host = 0;
+	attr.exclude_guest = attr.exclude_hv = attr.exclude_idle = 1;
+	assert_int_equal(core_encoding(&attr), CORE_INSTRUCTIONS);
+}
+
+static int breakpoint(uint32_t type, uint64_t address, uint64_t length)
+{
+	struct perf_event_attr attr = test_attr(PERF_TYPE_BREAKPOINT, 0);
+
+	attr.bp_type = type;
+	attr.bp_addr = address;
+	attr.bp_len = length;
+	return core_encoding(&attr);
+}
+
+static void breakpoints_have_types_and_sizes(void **state)
+{
+	(void)state;
+	for (uint64_t length = 0; length < 20; length++) {
+		int expected = length == 1 || length == 2 || length == 4 || length == 8
+				       ? CORE_BREAKPOINT
+				       : -EINVAL;
+
+		assert_int_equal(breakpoint(HW_BREAKPOINT_R, 0x1000, length), expected);
+		assert_int_equal(breakpoint(HW_BREAKPOINT_W, 0x1000, length), expected);
+		assert_int_equal(breakpoint(HW_BREAKPOINT_RW, 0x1000, length), expected);
+		assert_int_equal(breakpoint(HW_BREAKPOINT_X, 0x1001, length),
+				 length == 8 ? CORE_BREAKPOINT : -EINVAL);
+		assert_int_equal(breakpoint(HW_BREAKPOINT_EMPTY, 0x1000, length), -EINVAL);
+		assert_int_equal(breakpoint(HW_BREAKPOINT_X | HW_BREAKPOINT_R, 0x1000, length),
+				 -EINVAL);
+		assert_int_equal(breakpoint(8, 0x1000, length), -EINVAL);
+	}
+	assert_int_equal(breakpoint(HW_BREAKPOINT_W, 0x1001, 1), CORE_BREAKPOINT);
+	assert_int_equal(breakpoint(HW_BREAKPOINT_W, 0x1001, 2), -EINVAL);
+	assert_int_equal(breakpoint(HW_BREAKPOINT_W, 0x1004, 8), -EINVAL);
+	assert_int_equal(breakpoint(HW_BREAKPOINT_W, 1UL << 63, 8), -EINVAL);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(all_generic_events_are_there),
+		CASE(cache_events_mean_something_or_are_refused),
+		CASE(the_names_of_raw_codes_are_right),
+		CASE(every_kind_has_a_code_of_our_own),
+		CASE(the_architectural_codes_are_known_in_both_spellings),
+		CASE(other_types_do_not_exist),
+		CASE(software_events_are_the_kernels),
+		CASE(nothing_but_user_code_is_counted),
+		CASE(breakpoints_have_types_and_sizes),
+	};
+
+	return cmocka_run_group_tests_name("core/encoding", tests, NULL, NULL);
+}

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: MIT
+/* Events of one task: what is enabled, what counts, what is read. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/arena.h"
+#include "core/test_tree.h"
+
+static int begin(void **state)
+{
+	(void)state;
+	tree_begin(0);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	tree_end();
+	return 0;
+}
+
+static uint32_t instructions(bool disabled, uint32_t group)
+{
+	struct perf_event_attr attr = test_instructions();
+
+	attr.disabled = disabled;
+	return tree_open(&attr, fake.task, -1, group);
+}
+
+static enum core_state state_of(uint32_t event)
+{
+	return (enum core_state)core_event(event)->state;
+}
+
+static void an_event_counts_from_its_opening(void **state)
+{
+	struct test_count count;
+	uint32_t event;
+
+	(void)state;
+	tree_work(50);
+	event = instructions(false, 0);
+	assert_int_equal(fake.task->wanted, CORE_KIND_BIT(CORE_INSTRUCTIONS));
+	tree_work(7);
+	count = tree_read(event);
+	assert_int_equal(count.value, 7);
+	assert_int_equal(count.enabled, 7000);
+	assert_int_equal(count.running, 7000);
+	assert_int_equal(count.id, core_event_id(event));
+	assert_int_equal(count.lost, 0);
+}
+
+static void a_disabled_event_stands_still(void **state)
+{
+	uint32_t event = instructions(true, 0);
+	struct test_count count;
+
+	(void)state;
+	assert_int_equal(fake.task->wanted, 0);
+	tree_work(5);
+	count = tree_read(event);
+	assert_int_equal(count.value, 0);
+	assert_int_equal(count.enabled, 0);
+	core_enable(event, false);
+	core_enable(event, false);
+	tree_work(3);
+	core_disable(event, false);
+	core_disable(event, false);
+	tree_work(10);
+	count = tree_read(event);
+	assert_int_equal(count.value, 3);
+	assert_int_equal(count.enabled, 3000);
+	assert_int_equal(count.running, 3000);
+	core_enable(event, false);
+	tree_work(2);
+	assert_int_equal(tree_value(event), 5);
+}
+
+static void reset_clears_the_value_alone(void **state)
+{
+	uint32_t event = instructions(false, 0);
+	struct test_count count;
+
+	(void)state;
+	tree_work(5);
+	core_reset(event, false);
+	tree_work(2);
+	count = tree_read(event);
+	assert_int_equal(count.value, 2);
+	assert_int_equal(count.enabled, 7000);
+	core_disable(event, false);
+	core_reset(event, false);
+	assert_int_equal(tree_value(event), 0);
+}
+
+static void a_group_goes_with_its_leader(void **state)
+{
+	uint32_t leader = instructions(true, 0), member = instructions(false, leader),
+		 off = instructions(true, leader);
+
+	(void)state;
+	tree_work(5);
+	assert_int_equal(state_of(member), CORE_INACTIVE);
+	assert_int_equal(tree_value(member), 0);
+	assert_int_equal(tree_read(member).enabled, 0);
+	core_enable(leader, false);
+	tree_work(3);
+	assert_int_equal(tree_value(leader), 3);
+	assert_int_equal(tree_value(member), 3);
+	assert_int_equal(tree_read(member).enabled, 3000);
+	assert_int_equal(tree_value(off), 0);
+	core_disable(leader, false);
+	tree_work(9);
+	assert_int_equal(tree_value(member), 3);
+	assert_int_equal(tree_read(member).enabled, 3000);
+	assert_int_equal(state_of(member), CORE_INACTIVE);
+}
+
+static void the_group_flag_means_all_whoever_is_named(void **state)
+{
+	uint32_t leader = instructions(true, 0), member = instructions(true, leader);
+
+	(void)state;
+	core_enable(member, false);
+	assert_int_equal(state_of(leader), CORE_OFF);
+	core_enable(member, true);
+	assert_int_equal(state_of(leader), CORE_ACTIVE);
+	assert_int_equal(state_of(member), CORE_ACTIVE);
+	tree_work(4);
+	core_reset(member, true);
+	tree_work(1);
+	assert_int_equal(tree_value(leader), 1);
+	assert_int_equal(tree_value(member), 1);
+	core_disable(member, true);
+	assert_int_equal(state_of(leader), CORE_OFF);
+	assert_int_equal(state_of(member), CORE_OFF);
+}
+
+static void members_of_a_closed_leader_go_on_alone(void **state)
+{
+	uint32_t leader = instructions(false, 0), member = instructions(false, leader),
+		 other = instructions(false, leader);
+
+	(void)state;
+	tree_work(3);
+	core_close(leader);
+	tree_work(4);
+	assert_int_equal(tree_value(member), 7);
+	assert_int_equal(tree_value(other), 7);
+	assert_int_equal(core_event(member)->leader, member);
+	/* and may lead */
+	leader = instructions(false, member);
+	assert_int_equal(core_event(member)->members, 1);
+	core_close(leader);
+	assert_int_equal(core_event(member)->members, 0);
+	core_close(other);
+	core_close(member);
+	assert_int_equal(core_nr_events(), 0);
+	assert_int_equal(fake.task->wanted, 0);
+	assert_int_equal(fake.task->events, 0);
+}
+
+static void members_that_a_disabled_leader_held_back_are_set_free(void **state)
+{
+	uint32_t leader = instructions(true, 0), member = instructions(false, leader);
+
+	(void)state;
+	tree_work(3);
+	core_close(leader);
+	tree_work(4);
+	assert_int_equal(tree_value(member), 4);
+	assert_int_equal(tree_read(member).enabled, 4000);
+}
+
+static void slots_are_used_again_under_another_number(void **state)
+{
+	uint32_t event = instructions(false, 0), generation = core_event(event)->generation;
+	uint64_t id = core_event_id(event);
+
+	(void)state;
+	core_close(event);
+	assert_int_equal(instructions(false, 0), event);
+	assert_int_not_equal(core_event(event)->generation, generation);
+	assert_int_not_equal(core_event_id(event), id);
+	assert_int_equal(core_nr_events(), 1);
+}
+
+static uint32_t formatted(uint64_t format, uint32_t group)
+{
+	struct perf_event_attr attr = test_instructions();
+
+	attr.read_format = format;
+	return tree_open(&attr, fake.task, -1, group);
+}
+
+static void reads_have_what_was_asked_for(void **state)
+{
+	uint64_t words[32];
+
+	(void)state;
+	for (uint64_t format = 0; format < 16; format++) {
+		uint64_t bits = format & 7;
+		uint32_t event;
+		size_t size, n = 1;
+
+		bits |= format & 8 ? PERF_FORMAT_LOST : 0;
+		event = formatted(bits, 0);
+		size = 8 + 8 * (size_t)__builtin_popcountll(bits);
+		tree_work(2);
+		assert_int_equal(core_read(event, words, size - 1), -ENOSPC);
+		assert_int_equal(core_read(event, words, 0), -ENOSPC);
+		assert_int_equal(core_read(event, words, sizeof(words)), size);
+		assert_int_equal(words[0], 2);
+		if (bits & PERF_FORMAT_TOTAL_TIME_ENABLED)
+			assert_int_equal(words[n++], 2000);
+		if (bits & PERF_FORMAT_TOTAL_TIME_RUNNING)
+			assert_int_equal(words[n++], 2000);
+		if (bits & PERF_FORMAT_ID)
+			assert_int_equal(words[n++], core_event_id(event));
+		if (bits & PERF_FORMAT_LOST)
+			assert_int_equal(words[n++], 0);
+		core_close(event);
+	}
+}
+
+static void a_group_is_read_at_once(void **state)
+{
+	const uint64_t all = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED |
+			     PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	uint32_t leader = formatted(all, 0), late, single;
+	uint64_t words[32];
+
+	(void)state;
+	tree_work(5);
+	late = formatted(PERF_FORMAT_GROUP, leader);
+	single = formatted(0, leader);
+	tree_work(2);
+	assert_int_equal(core_read(leader, words, 95), -ENOSPC);
+	assert_int_equal(core_read(leader, words, 96), 96);
+	assert_int_equal(words[0], 3);
+	assert_int_equal(words[1], 7000);
+	assert_int_equal(words[2], 7000);
+	assert_int_equal(words[3], 7);
+	assert_int_equal(words[4], core_event_id(leader));
+	assert_int_equal(words[6], 2);
+	assert_int_equal(words[7], core_event_id(late));
+	assert_int_equal(words[9], 2);
+	assert_int_equal(words[10], core_event_id(single));
+	/* each descriptor has its own format */
+	assert_int_equal(core_read(late, words, sizeof(words)), 32);
+	assert_int_equal(words[0], 3);
+	assert_int_equal(words[1], 7);
+	assert_int_equal(core_read(single, words, sizeof(words)), 8);
+	assert_int_equal(words[0], 2);
+	core_close(late);
+	assert_int_equal(core_read(leader, words, sizeof(words)), 72);
+	assert_int_equal(words[0], 2);
+	assert_int_equal(words[7], core_event_id(single));
+}
+
+static void software_is_looked_at_when_somebody_asks(void **state)
+{
+	struct perf_event_attr attr = test_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+	uint32_t event;
+
+	(void)state;
+	fake.software[CORE_PAGE_FAULTS] = 100;
+	event = tree_open(&attr, fake.task, -1, 0);
+	fake.software[CORE_PAGE_FAULTS] = 103;
+	assert_int_equal(tree_value(event), 3);
+	core_disable(event, false);
+	fake.software[CORE_PAGE_FAULTS] = 110;
+	core_enable(event, false);
+	fake.software[CORE_PAGE_FAULTS] = 111;
+	assert_int_equal(tree_value(event), 4);
+	/* what was seen from elsewhere may lag behind */
+	fake.software[CORE_PAGE_FAULTS] = 90;
+	assert_int_equal(tree_value(event), 4);
+}
+
+static void prctl_is_about_what_the_caller_opened(void **state)
+{
+	struct core_task *other = tree_clone(2, 0), *me = fake.task;
+	struct perf_event_attr attr = test_instructions();
+	uint32_t mine = instructions(false, 0), member = instructions(true, mine),
+		 remote = tree_open(&attr, other, -1, 0), theirs;
+
+	(void)state;
+	tree_run(2);
+	theirs = tree_open(&attr, me, -1, 0);
+	tree_run(FIRST_PAGE);
+	core_prctl(me, false);
+	assert_int_equal(state_of(mine), CORE_OFF);
+	assert_int_equal(state_of(remote), CORE_OFF);
+	assert_int_equal(state_of(theirs), CORE_ACTIVE);
+	core_prctl(me, true);
+	assert_int_equal(state_of(mine), CORE_ACTIVE);
+	assert_int_equal(state_of(member), CORE_ACTIVE);
+	assert_int_equal(state_of(remote), CORE_ACTIVE);
+	core_close(member);
+	core_prctl(other, false);
+	assert_int_equal(state_of(theirs), CORE_OFF);
+	assert_int_equal(state_of(mine), CORE_ACTIVE);
+	core_close(mine);
+	core_prctl(me, false);
+	assert_int_equal(state_of(remote), CORE_OFF);
+}
+
+static void a_kick_goes_to_others_only(void **state)
+{
+	struct core_task *other = tree_clone(2, 0);
+	struct perf_event_attr attr = test_instructions();
+	uint32_t event;
+
+	(void)state;
+	core_close(instructions(false, 0));
+	assert_int_equal(fake.kicks.nr, 0);
+	event = tree_open(&attr, other, -1, 0);
+	assert_int_equal(fake.kicks.nr, 1);
+	assert_int_equal(fake.kicks.of[0].event, 2);
+	assert_true(other->changed);
+	core_disable(event, false);
+	assert_int_equal(fake.kicks.nr, 2);
+	core_disable(event, false);
+	assert_int_equal(fake.kicks.nr, 2);
+}
+
+static void samples_are_counted_down_through_pauses(void **state)
+{
+	struct perf_event_attr attr = test_instructions();
+	uint32_t event, faster;
+
+	(void)state;
+	attr.sample_period = 100;
+	event = tree_open(&attr, fake.task, -1, 0);
+	core_task_update(fake.task);
+	assert_int_equal(fake.task->sampled, CORE_KIND_BIT(CORE_INSTRUCTIONS));
+	assert_int_equal(fake.task->counter[CORE_INSTRUCTIONS], -100);
+	tree_work(30);
+	core_disable(event, false);
+	core_task_update(fake.task);
+	assert_true(fake.task->counter[CORE_INSTRUCTIONS] < -1000000);
+	tree_work(50);
+	core_enable(event, false);
+	core_task_update(fake.task);
+	assert_int_equal(fake.task->counter[CORE_INSTRUCTIONS], -70);
+	/* the nearest of two */
+	attr.sample_period = 20;
+	faster = tree_open(&attr, fake.task, -1, 0);
+	core_task_update(fake.task);
+	assert_int_equal(fake.task->counter[CORE_INSTRUCTIONS], -20);
+	core_close(faster);
+	core_task_update(fake.task);
+	assert_int_equal(fake.task->counter[CORE_INSTRUCTIONS], -70);
+	assert_int_equal(core_counter_read(fake.task, CORE_INSTRUCTIONS), 80);
+	assert_int_equal(tree_value(event), 30);
+}
+
+static void a_period_is_changed_at_once(void **state)
+{
+	struct perf_event_attr attr = test_instructions();
+	uint32_t event, counting = instructions(false, 0);
+
+	(void)state;
+	attr.sample_period = 100;
+	event = tree_open(&attr, fake.task, -1, 0);
+	tree_work(60);
+	assert_int_equal(core_set_period(event, 25), 0);
+	core_task_update(fake.task);
+	assert_int_equal(fake.task->counter[CORE_INSTRUCTIONS], -25);
+	assert_int_equal(core_set_period(event, 0), -EINVAL);
+	assert_int_equal(core_set_period(event, 1UL << 63), -EINVAL);
+	assert_int_equal(core_set_period(event, ~0UL >> 1), 0);
+	assert_int_equal(core_set_period(counting, 10), -EINVAL);
+	attr.freq = 1;
+	event = tree_open(&attr, fake.task, -1, 0);
+	assert_int_equal(core_set_period(event, 100001), -EINVAL);
+	assert_int_equal(core_set_period(event, 100000), 0);
+}
+
+static void refresh_enables_what_samples(void **state)
+{
+	struct perf_event_attr attr = test_instructions();
+	uint32_t event;
+
+	(void)state;
+	assert_int_equal(core_refresh(instructions(true, 0), 1), -EINVAL);
+	attr.sample_period = 10;
+	attr.inherit = 1;
+	assert_int_equal(core_refresh(tree_open(&attr, fake.task, -1, 0), 1), -EINVAL);
+	attr.inherit = 0;
+	attr.disabled = 1;
+	event = tree_open(&attr, fake.task, -1, 0);
+	assert_int_equal(core_refresh(event, 2), 0);
+	assert_int_equal(core_refresh(event, 1), 0);
+	assert_int_equal(state_of(event), CORE_ACTIVE);
+	tree_work(29);
+	assert_int_equal(state_of(event), CORE_ACTIVE);
+	tree_work(1);
+	assert_int_equal(state_of(event), CORE_OFF);
+	assert_int_equal(tree_value(event), 30);
+}
+
+static struct perf_event_attr breakpoint(uint64_t address)
+{
+	struct perf_event_attr attr = test_attr(PERF_TYPE_BREAKPOINT, 0);
+
+	attr.bp_type = 2; /* writes */
+	attr.bp_addr = address;
+	attr.bp_len = 4;
+	return attr;
+}
+
+static int modify(uint32_t event, const struct perf_event_attr *attr)
+{
+	struct padded_attr padded = test_padded(attr);
+
+	assert_int_equal(core_attr_check(&padded.attr, attr->size, true, &all_rights), 0);
+	return core_modify(event, &padded.attr);
+}
+
+static void a_breakpoint_can_be_moved(void **state)
+{
+	struct perf_event_attr attr = breakpoint(0x1000), other = test_instructions();
+	uint32_t event = tree_open(&attr, fake.task, -1, 0);
+
+	(void)state;
+	assert_int_equal(fake.task->extras, CORE_EXTRA_BREAKPOINTS);
+	core_breakpoint(fake.task, 2, 0x1000, 4);
+	core_breakpoint(fake.task, 2, 0x1004, 4);
+	core_breakpoint(fake.task, 1, 0x1000, 4);
+	assert_int_equal(tree_value(event), 1);
+	attr.bp_addr = 0x2000;
+	assert_int_equal(modify(event, &attr), 0);
+	core_breakpoint(fake.task, 2, 0x1000, 4);
+	core_breakpoint(fake.task, 2, 0x2003, 1);
+	assert_int_equal(tree_value(event), 2);
+	attr.bp_addr = 0x2001;
+	assert_int_equal(modify(event, &attr), -EINVAL);
+	attr.bp_addr = 0x2000;
+	attr.sample_period = 3;
+	assert_int_equal(modify(event, &attr), -EINVAL);
+	assert_int_equal(state_of(event), CORE_ACTIVE);
+	attr.sample_period = 0;
+	attr.disabled = 1;
+	assert_int_equal(modify(event, &attr), 0);
+	assert_int_equal(state_of(event), CORE_OFF);
+	assert_int_equal(modify(event, &other), -EINVAL);
+	assert_int_equal(modify(tree_open(&other, fake.task, -1, 0), &other), -EOPNOTSUPP);
+}
+
+static void rdpmc_needs_an_event(void **state)
+{
+	uint64_t value;
+	uint32_t event;
+
+	(void)state;
+	tree_work(5);
+	assert_false(core_rdpmc(fake.task, CORE_INSTRUCTIONS, &value));
+	event = instructions(false, 0);
+	tree_work(2);
+	assert_true(core_rdpmc(fake.task, CORE_INSTRUCTIONS, &value));
+	assert_int_equal(core_event(event)->count.value + value - core_event(event)->start, 2);
+	assert_false(core_rdpmc(fake.task, CORE_HARDWARE_KINDS, &value));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(an_event_counts_from_its_opening, begin, end),
+		cmocka_unit_test_setup_teardown(a_disabled_event_stands_still, begin, end),
+		cmocka_unit_test_setup_teardown(reset_clears_the_value_alone, begin, end),
+		cmocka_unit_test_setup_teardown(a_group_goes_with_its_leader, begin, end),
+		cmocka_unit_test_setup_teardown(the_group_flag_means_all_whoever_is_named, begin,
+						end),
+		cmocka_unit_test_setup_teardown(members_of_a_closed_leader_go_on_alone, begin, end),
+		cmocka_unit_test_setup_teardown(
+			members_that_a_disabled_leader_held_back_are_set_free, begin, end),
+		cmocka_unit_test_setup_teardown(slots_are_used_again_under_another_number, begin,
+						end),
+		cmocka_unit_test_setup_teardown(reads_have_what_was_asked_for, begin, end),
+		cmocka_unit_test_setup_teardown(a_group_is_read_at_once, begin, end),
+		cmocka_unit_test_setup_teardown(software_is_looked_at_when_somebody_asks, begin,
+						end),
+		cmocka_unit_test_setup_teardown(prctl_is_about_what_the_caller_opened, begin, end),
+		cmocka_unit_test_setup_teardown(a_kick_goes_to_others_only, begin, end),
+		cmocka_unit_test_setup_teardown(samples_are_counted_down_through_pauses, begin,
+						end),
+		cmocka_unit_test_setup_teardown(a_period_is_changed_at_once, begin, end),
+		cmocka_unit_test_setup_teardown(refresh_enables_what_samples, begin, end),
+		cmocka_unit_test_setup_teardown(a_breakpoint_can_be_moved, begin, end),
+		cmocka_unit_test_setup_teardown(rdpmc_needs_an_event, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("core: events of one task", tests, NULL, NULL);
+}
