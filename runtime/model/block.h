@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the model is told: the trace that translated code writes, and what is known of each block of
+ * code before it runs.
+ *
+ *	trace	| block A | word 1 | word 2 | block B | block A | word 1 | word 2 | ...
+ *
+ * A record is the address of a struct block and as many words as that says. Words are what only
+ * running can tell: a register from which operands are reached, or an operand's address. Most
+ * operands share a word with others, or need none.
+ *
+ * That a branch was taken shows in where the next record's block begins.
+ */
+#ifndef RUNTIME_MODEL_BLOCK_H
+#define RUNTIME_MODEL_BLOCK_H
+
+#include <stdint.h>
+
+/* How a block ends. */
+enum block_end {
+	BLOCK_ON, /* no branch: a system call, or the code simply goes on in the next block */
+	BLOCK_CONDITIONAL,
+	BLOCK_JUMP,
+	BLOCK_CALL,
+	BLOCK_JUMP_INDIRECT,
+	BLOCK_CALL_INDIRECT,
+	BLOCK_RETURN,
+};
+
+/*
+ * A memory operand lies at trace[word] + base + delta. Word 0 is the address of the block itself,
+ * for operands whose address is known: they are told relative to that.
+ *
+ * What is read and then written is a load: that finds it, or not.
+ *
+ * A string instruction with a repeat count goes from the address in trace[word] to the one in
+ * trace[word + 1], up or down; two such operands that follow each other go together.
+ */
+struct block_access {
+	int32_t delta;
+	uint8_t word;
+	uint8_t base; /* enum block_base */
+	uint8_t what; /* bytes less 1, BLOCK_STRING, BLOCK_STORE */
+};
+
+enum block_base { BLOCK_BASE_NONE, BLOCK_BASE_FS };
+
+#define BLOCK_SIZE   0x3f /* bytes of an access, or of a string's element, less 1 */
+#define BLOCK_STRING 0x40
+#define BLOCK_STORE  0x80
+
+/* Each count has 16 bits of a word, so that one addition adds four. */
+#define BLOCK_COUNT(n, place) ((uint64_t)(n) << 16 * (place))
+enum { BLOCK_INSTRUCTIONS, BLOCK_LOAD_OPERANDS, BLOCK_STORE_OPERANDS, BLOCK_BRANCHES };
+enum { BLOCK_CONDITIONALS, BLOCK_CALLS, BLOCK_RETURNS, BLOCK_INDIRECTS };
+
+#define BLOCK_STRINGS 0xff
+
+#define BLOCK_MAX_INSNS	   96
+#define BLOCK_MAX_ACCESSES 64
+#define BLOCK_MAX_WORDS	   64 /* with the block itself */
+
+struct block {
+	uint64_t pc;
+	uint64_t counts, branches; /* BLOCK_COUNT() of the former and the latter enum */
+	uint16_t length;	   /* bytes of code */
+	uint16_t slots;		   /* of issue that it takes: runtime/model/cost.h */
+	uint8_t words;		   /* of its record, itself included */
+	uint8_t nr_accesses;
+	uint8_t end;   /* enum block_end */
+	uint8_t shape; /* nr_accesses, or BLOCK_STRINGS if there is a string among them */
+	struct block_access accesses[];
+};
+
+#endif

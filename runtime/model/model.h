@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The model of one thread's core: caches, TLBs, branch predictor, cycles. What it computes, and how
+ * far that is from anything else, is told in docs/model.md.
+ *
+ * It is told of blocks that have been executed (block.h) and adds to counters. Everything happens
+ * in the order of the trace: the counts do not depend on how often it is told. Integers only, no
+ * calls of anything, no memory but what it is given.
+ */
+#ifndef RUNTIME_MODEL_MODEL_H
+#define RUNTIME_MODEL_MODEL_H
+
+#include <stddef.h>
+
+#include "abi/machine.h"
+#include "core/kinds.h"
+#include "runtime/model/block.h"
+
+struct model;
+
+/* Bytes for a model of @machine, which is valid. */
+size_t model_size(const struct machine *machine);
+
+/* @memory is zeroed, page-aligned, and that large. Pages that are never used are never touched. */
+struct model *model_make(void *memory, const struct machine *machine);
+
+/*
+ * Takes in the records from @trace to @end, behind which there is room for one more word. @pc is
+ * where the program goes on, or is: of the last record's branch that is the outcome. Adds to
+ * counter[] of every hardware kind.
+ */
+void model_run(struct model *model, uint64_t *trace, uint64_t *end, uint64_t pc, uint64_t fs_base,
+	       int64_t *counter);
+
+/* The data address of the last load or store that missed L1D, for samples. */
+struct model_miss {
+	uint64_t address;
+	uint32_t latency; /* cycles */
+	uint8_t level;	  /* where it was found: 2, 3, 4 memory */
+	uint8_t store;
+	uint8_t tlb; /* 0: found in the first TLB; 1: in the second; 2: walked */
+};
+const struct model_miss *model_last_miss(const struct model *model);
+
+#endif

@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The model against one that is written down as plainly as can be: caches that search all their
+ * lines and keep the time of each use, in one pass, access by access, without lists.
+ */
+#include "runtime/model/model.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "abi/machine.h"
+
+/* ---- random numbers, the same each time ---- */
+
+static uint64_t seed;
+
+static uint64_t any(uint64_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (seed >> 11) % below;
+}
+
+/* ---- the plain model ---- */
+
+struct line {
+	uint64_t key, used;
+};
+
+struct plain_cache {
+	struct machine_cache is;
+	struct line lines[64 * 16];
+	uint64_t time;
+};
+
+static struct plain_cache l1i, l1d, l2, llc, itlb, dtlb, stlb;
+
+static bool use(struct plain_cache *cache, uint64_t key)
+{
+	struct line *set = &cache->lines[key % cache->is.sets * cache->is.ways], *oldest = set;
+
+	for (uint32_t i = 0; i < cache->is.ways; i++) {
+		if (set[i].used && set[i].key == key) {
+			set[i].used = ++cache->time;
+			return true;
+		}
+		if (set[i].used < oldest->used)
+			oldest = &set[i];
+	}
+	*oldest = (struct line){key, ++cache->time};
+	return false;
+}
+
+static int64_t expected[64];
+
+static void plain_far(uint64_t line, enum core_kind kind, enum core_kind misses)
+{
+	if (l2.is.sets) {
+		expected[CORE_L2_REFERENCES]++;
+		if (use(&l2, line))
+			return;
+		expected[CORE_L2_MISSES]++;
+	}
+	expected[CORE_LLC_REFERENCES]++;
+	if (kind != CORE_KINDS)
+		expected[kind]++;
+	if (use(&llc, line))
+		return;
+	expected[CORE_LLC_MISSES]++;
+	if (kind != CORE_KINDS)
+		expected[misses]++;
+}
+
+static uint64_t last_page;
+
+static void plain_fetch(uint64_t pc, uint64_t length)
+{
+	for (uint64_t line = pc / 64; line <= (pc + length - 1) / 64; line++) {
+		expected[CORE_L1I_LOADS]++;
+		expected[CORE_ITLB_LOADS]++;
+		if (line / 64 != last_page && !use(&itlb, line / 64)) {
+			expected[CORE_ITLB_LOAD_MISSES]++;
+			use(&stlb, line / 64);
+		}
+		last_page = line / 64;
+		if (!use(&l1i, line)) {
+			expected[CORE_L1I_LOAD_MISSES]++;
+			plain_far(line, CORE_KINDS, CORE_KINDS);
+		}
+	}
+}
+
+static void plain_line(uint64_t line, bool store)
+{
+	if (!use(&dtlb, line / 64)) {
+		expected[store ? CORE_DTLB_STORE_MISSES : CORE_DTLB_LOAD_MISSES]++;
+		expected[CORE_DTLB_WALKS] += !use(&stlb, line / 64);
+	}
+	if (use(&l1d, line))
+		return;
+	expected[store ? CORE_L1D_STORE_MISSES : CORE_L1D_LOAD_MISSES]++;
+	if (store)
+		plain_far(line, CORE_LLC_STORES, CORE_LLC_STORE_MISSES);
+	else
+		plain_far(line, CORE_LLC_LOADS, CORE_LLC_LOAD_MISSES);
+}
+
+static void plain_access(uint64_t address, uint64_t size, bool store)
+{
+	for (uint64_t line = address / 64; line <= (address + size - 1) / 64; line++)
+		plain_line(line, store);
+}
+
+/* From byte to byte: what is in a line is used many times, which changes nothing. */
+static void plain_strings(const uint64_t *from, const uint64_t *to, unsigned int n,
+			  const uint64_t *size, const bool *store)
+{
+	uint64_t at[2] = {from[0], from[1]};
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (unsigned int i = 0; i < n; i++) {
+			if (at[i] == to[i])
+				continue;
+			plain_access(at[i], size[i], store[i]);
+			at[i] += to[i] > from[i] ? size[i] : -size[i];
+			more = true;
+		}
+	}
+}
+
+/* Counters of two bits, as the books have them. */
+static unsigned int by_branch[1 << 14], by_history[1 << 15], chooser[1 << 14];
+static uint64_t history;
+
+static unsigned int trained(unsigned int counter, bool up)
+{
+	return up ? counter + (counter < 3) : counter - (counter > 0);
+}
+
+static bool plain_condition(uint64_t branch, bool taken)
+{
+	const unsigned int one = (branch ^ branch >> 14) % (1 << 14);
+	const unsigned int two = (branch ^ branch >> 15 ^ history) % (1 << 15);
+	const bool first = by_branch[one] > 1, second = by_history[two] > 1;
+	const bool said = chooser[one] > 1 ? second : first;
+
+	if (first != second)
+		chooser[one] = trained(chooser[one], second == taken);
+	by_branch[one] = trained(by_branch[one], taken);
+	by_history[two] = trained(by_history[two], taken);
+	history = history * 2 + taken;
+	return said == taken;
+}
+
+/* ---- programs ---- */
+
+enum { BLOCKS = 40, WORDS = 1 << 16, DATA = 1 << 21 };
+
+static struct block *blocks[BLOCKS];
+static uint64_t trace[WORDS + BLOCK_MAX_WORDS + 1];
+
+static struct block *random_block(bool strings)
+{
+	struct block *b = calloc(1, sizeof(*b) + 8 * sizeof(struct block_access));
+	const unsigned int insns = 1 + any(20);
+	const uint8_t element = (1 << any(4)) - 1;
+
+	b->pc = 0x400000 + any(200) * any(1000);
+	b->length = 1 + any(insns * 10);
+	/* Targets and returns have tests of their own. */
+	b->end = any(2) ? any(BLOCK_CALL + 1) : BLOCK_CONDITIONAL;
+	b->words = 1;
+	b->slots = insns + any(30);
+	b->nr_accesses = any(9);
+	b->shape = b->nr_accesses;
+	for (unsigned int i = 0; i < b->nr_accesses; i++) {
+		struct block_access *a = &b->accesses[i];
+
+		a->base = any(8) ? BLOCK_BASE_NONE : BLOCK_BASE_FS;
+		a->what = any(64) | (any(3) ? 0 : BLOCK_STORE);
+		a->delta = any(2000) - 1000;
+		if (strings && !any(6)) {
+			/* All of a block have elements of one size: two may be of one instruction.
+			 */
+			*a = (struct block_access){
+				.what = element | BLOCK_STRING | (a->what & BLOCK_STORE),
+				.word = b->words,
+			};
+			b->shape = BLOCK_STRINGS;
+			b->words += 2;
+		} else if (any(3)) {
+			a->word = b->words++;
+		} else {
+			a->word = b->words > 1 ? 1 : 0;
+		}
+	}
+	b->counts = BLOCK_COUNT(insns, BLOCK_INSTRUCTIONS) |
+		    BLOCK_COUNT(any(9), BLOCK_LOAD_OPERANDS) |
+		    BLOCK_COUNT(any(9), BLOCK_STORE_OPERANDS) |
+		    BLOCK_COUNT(b->end != BLOCK_ON, BLOCK_BRANCHES);
+	b->branches = BLOCK_COUNT(b->end == BLOCK_CONDITIONAL, BLOCK_CONDITIONALS) |
+		      BLOCK_COUNT(b->end == BLOCK_CALL, BLOCK_CALLS);
+	return b;
+}
+
+static uint64_t random_address(void)
+{
+	return 0x10000000 + (any(2) ? any(DATA) : any(4) * 64 * 1024 + any(256));
+}
+
+static const uint64_t fs_base = 0x7000;
+
+static void plain_block(const struct block *b, const uint64_t *record, uint64_t next)
+{
+	const uint64_t behind = b->pc + b->length;
+
+	plain_fetch(b->pc, b->length);
+	for (unsigned int i = 0; i < b->nr_accesses; i++) {
+		const struct block_access *a = &b->accesses[i];
+		uint64_t size[2] = {(a->what & BLOCK_SIZE) + 1u, 0};
+		bool store[2] = {a->what & BLOCK_STORE, false};
+
+		if (a->what & BLOCK_STRING) {
+			const bool two = i + 1u < b->nr_accesses && a[1].what & BLOCK_STRING;
+			uint64_t from[2] = {record[a->word], 0}, to[2] = {record[a->word + 1], 0};
+
+			if (two) {
+				from[1] = record[a[1].word];
+				to[1] = record[a[1].word + 1];
+				size[1] = (a[1].what & BLOCK_SIZE) + 1u;
+				store[1] = a[1].what & BLOCK_STORE;
+				i++;
+			}
+			plain_strings(from, to, 1 + two, size, store);
+			continue;
+		}
+		plain_access(record[a->word] + (a->base == BLOCK_BASE_FS ? fs_base : 0) + a->delta,
+			     size[0], store[0]);
+	}
+	for (unsigned int i = 0; i < 4; i++) {
+		static const enum core_kind kinds[] = {CORE_INSTRUCTIONS, CORE_LOADS, CORE_STORES,
+						       CORE_BRANCHES};
+
+		expected[kinds[i]] += b->counts >> 16 * i & 0xffff;
+	}
+	if (b->end == BLOCK_CONDITIONAL) {
+		expected[CORE_BRANCHES_CONDITIONAL]++;
+		expected[CORE_BRANCHES_TAKEN] += next != behind;
+		expected[CORE_BRANCH_MISSES] += !plain_condition(behind, next != behind);
+	} else if (b->end != BLOCK_ON) {
+		expected[CORE_BRANCHES_TAKEN]++;
+	}
+	expected[CORE_CALLS] += b->end == BLOCK_CALL;
+}
+
+/* Appends a record and returns how long it is. Strings that go together are equally long, as those
+ * of one instruction are. */
+static unsigned int random_record(uint64_t *to, const struct block *b)
+{
+	bool second = false;
+	uint64_t elements = 0;
+
+	to[0] = (uint64_t)b;
+	for (unsigned int i = 1; i < b->words; i++)
+		to[i] = random_address();
+	for (unsigned int i = 0; i < b->nr_accesses; i++) {
+		const struct block_access *a = &b->accesses[i];
+		const uint64_t size = (a->what & BLOCK_SIZE) + 1u;
+
+		if (!(a->what & BLOCK_STRING)) {
+			second = false;
+			continue;
+		}
+		if (!second)
+			elements = any(4) ? any(100) : any(20000);
+		/* Aligned, so that no element lies in two lines. */
+		to[a->word] &= -size;
+		to[a->word + 1] = to[a->word] + (any(2) ? elements * size : -elements * size);
+		second = !second;
+	}
+	return b->words;
+}
+
+static void plain_make(struct plain_cache *cache, struct machine_cache is)
+{
+	*cache = (struct plain_cache){.is = is};
+}
+
+static struct model *make(const struct machine *machine)
+{
+	const size_t size = (model_size(machine) + 4095) & ~4095UL;
+	void *memory = aligned_alloc(4096, size);
+
+	assert_non_null(memory);
+	memset(memory, 0, size);
+	plain_make(&l1i, machine->l1i);
+	plain_make(&l1d, machine->l1d);
+	plain_make(&l2, machine->l2);
+	plain_make(&llc, machine->llc);
+	plain_make(&itlb, machine->itlb);
+	plain_make(&dtlb, machine->dtlb);
+	plain_make(&stlb, machine->stlb);
+	memset(expected, 0, sizeof(expected));
+	memset(by_branch, 0, sizeof(by_branch));
+	memset(by_history, 0, sizeof(by_history));
+	memset(chooser, 0, sizeof(chooser));
+	history = last_page = 0;
+	return model_make(memory, machine);
+}
+
+/* A random walk over the blocks, told to both. */
+static void compare(const struct machine *machine, bool strings, unsigned int records)
+{
+	struct model *model = make(machine);
+	int64_t counter[64] = {0};
+	unsigned int next = any(BLOCKS);
+
+	for (unsigned int i = 0; i < BLOCKS; i++)
+		blocks[i] = random_block(strings);
+	while (records) {
+		uint64_t *at = trace, *end = trace + 1 + any(WORDS);
+
+		/* Nothing depends on where the trace is cut. */
+		while (at < end && records) {
+			const struct block *b = blocks[next];
+			uint64_t *record = at;
+
+			next = any(3) ? (next + 1) % BLOCKS : any(BLOCKS);
+			at += random_record(at, b);
+			plain_block(b, record, blocks[next]->pc);
+			records--;
+		}
+		model_run(model, trace, at, blocks[next]->pc, fs_base, counter);
+	}
+	for (unsigned int kind = 0; kind < CORE_HARDWARE_KINDS; kind++)
+		if (expected[kind] && counter[kind] != expected[kind])
+			fail_msg("kind %u: %ld, not %ld", kind, (long)counter[kind],
+				 (long)expected[kind]);
+	assert_true(counter[CORE_L1D_LOAD_MISSES] && counter[CORE_LLC_MISSES]);
+	assert_true(counter[CORE_ITLB_LOAD_MISSES] == expected[CORE_ITLB_LOAD_MISSES]);
+	assert_true(counter[CORE_CYCLES] >=
+		    counter[CORE_STALLED_FRONTEND] + counter[CORE_STALLED_BACKEND]);
+	for (unsigned int i = 0; i < BLOCKS; i++)
+		free(blocks[i]);
+	free(model);
+}
+
+/* Small, so that everything is evicted all the time. Nothing is prefetched: the plain one cannot.
+ */
+static const struct machine small = {
+	.l1i = {4, 2},
+	.l1d = {8, 3},
+	.l2 = {16, 4},
+	.llc = {64, 5},
+	.itlb = {2, 2},
+	.dtlb = {4, 3},
+	.stlb = {16, 3},
+	.width = 4,
+	.window = 100,
+	.mispredict = 10,
+	.l2_hit = 10,
+	.llc_hit = 40,
+	.memory = 200,
+	.stlb_hit = 7,
+	.walk = 30,
+	.ref_num = 1,
+	.ref_den = 1,
+	.bus = 10,
+};
+
+static void test_blocks(void **state)
+{
+	(void)state;
+	for (seed = 1; seed < 20000000; seed = seed * 7 + 1)
+		compare(&small, false, 30000);
+}
+
+static void test_strings(void **state)
+{
+	(void)state;
+	seed = 77;
+	for (unsigned int i = 0; i < 4; i++)
+		compare(&small, true, 2000);
+}
+
+/* Without the second level, and with caches of one way. */
+static void test_shapes(void **state)
+{
+	struct machine machine = small;
+
+	(void)state;
+	seed = 99;
+	machine.l2.sets = 0;
+	compare(&machine, true, 2000);
+	machine = small;
+	machine.l1i.ways = machine.l1d.ways = machine.dtlb.ways = machine.itlb.ways = 1;
+	/* Two strings in one place take it from each other with each element: not modelled. */
+	compare(&machine, false, 20000);
+}
+
+/* The same program costs the same, however the trace is cut; cycles have fractions to lose. */
+static void test_cuts(void **state)
+{
+	int64_t whole[64] = {0}, parts[64] = {0};
+	struct model *one = make(&machine_reference), *other = make(&machine_reference);
+	uint64_t *at = trace, *from = trace;
+
+	(void)state;
+	seed = 5;
+	for (unsigned int i = 0; i < BLOCKS; i++)
+		blocks[i] = random_block(true);
+	while (at < trace + WORDS)
+		at += random_record(at, blocks[any(BLOCKS)]);
+	model_run(one, trace, at, 0x1234, fs_base, whole);
+	while (from < at) {
+		uint64_t *to = from, word;
+
+		do
+			to += ((struct block *)*to)->words;
+		while (to < at && any(3));
+		word = *to;
+		model_run(other, from, to, to < at ? ((struct block *)word)->pc : 0x1234, fs_base,
+			  parts);
+		*to = word;
+		from = to;
+	}
+	for (unsigned int kind = 0; kind < CORE_HARDWARE_KINDS; kind++)
+		assert_int_equal(whole[kind], parts[kind]);
+	assert_true(whole[CORE_BUS_CYCLES] && whole[CORE_L1D_PREFETCHES]);
+	for (unsigned int i = 0; i < BLOCKS; i++)
+		free(blocks[i]);
+	free(one);
+	free(other);
+}
+
+/* ---- branches ---- */
+
+/* Runs single blocks from pc to pc, and returns what was predicted wrongly. */
+static int64_t walk(struct model *model, const struct block *const path[], unsigned int n)
+{
+	int64_t counter[64] = {0};
+
+	for (unsigned int i = 0; i < n; i++)
+		trace[i] = (uint64_t)path[i];
+	model_run(model, trace, trace + n, path[0]->pc, 0, counter);
+	return counter[CORE_BRANCH_MISSES];
+}
+
+static struct block *branch_block(uint64_t pc, enum block_end end)
+{
+	struct block *b = calloc(1, sizeof(struct block));
+
+	*b = (struct block){.pc = pc, .length = 5, .words = 1, .end = end};
+	return b;
+}
+
+static void test_returns(void **state)
+{
+	struct model *model = make(&machine_reference);
+	struct block *call = branch_block(0x1000, BLOCK_CALL);
+	struct block *ret = branch_block(0x2000, BLOCK_RETURN);
+	struct block *behind = branch_block(0x1005, BLOCK_JUMP);
+	struct block *other = branch_block(0x3000, BLOCK_JUMP);
+	const struct block *right[] = {call, ret, behind}, *wrong[] = {call, ret, other};
+
+	(void)state;
+	for (unsigned int i = 0; i < 10; i++)
+		assert_int_equal(walk(model, right, 3), 0);
+	assert_int_equal(walk(model, wrong, 3), 1);
+	free(call);
+	free(ret);
+	free(behind);
+	free(other);
+	free(model);
+}
+
+static void test_targets(void **state)
+{
+	struct model *model = make(&machine_reference);
+	struct block *jump = branch_block(0x1000, BLOCK_JUMP_INDIRECT);
+	struct block *to[3];
+	const struct block *path[6];
+	int64_t wrong = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < 3; i++) {
+		to[i] = branch_block(0x2000 + 0x110 * i, BLOCK_JUMP);
+		path[2 * i] = jump;
+		path[2 * i + 1] = to[i];
+	}
+	/* Three targets in turn: the path tells which comes, once it has been seen. */
+	for (unsigned int i = 0; i < 20; i++)
+		wrong = walk(model, path, 6);
+	assert_int_equal(wrong, 0);
+	for (unsigned int i = 0; i < 3; i++)
+		free(to[i]);
+	free(jump);
+	free(model);
+}
+
+/* ---- machines ---- */
+
+static void test_machines(void **state)
+{
+	struct machine machine = machine_reference;
+	struct machine_cache cache;
+
+	(void)state;
+	assert_true(machine_valid(&machine));
+	machine.l1d.sets = 0;
+	assert_false(machine_valid(&machine));
+	machine.l1d.sets = 48;
+	assert_false(machine_valid(&machine));
+	machine = machine_reference;
+	machine.llc.sets = 0;
+	assert_true(machine_valid(&machine));
+	machine.llc.sets = 2 * MACHINE_MAX_SETS;
+	assert_false(machine_valid(&machine));
+	machine = machine_reference;
+	machine.width = 0;
+	assert_false(machine_valid(&machine));
+
+	cache = machine_cache(32 << 10, 8, 64);
+	assert_int_equal(cache.sets, 64);
+	assert_int_equal(cache.ways, 8);
+	/* 11 slices of 20 ways: the sets that are a power of two */
+	cache = machine_cache(11UL * 2048 * 20 * 64, 20, 64);
+	assert_int_equal(cache.sets, 16384);
+	assert_int_equal(cache.ways, 20);
+	/* fully associative */
+	cache = machine_cache(64, 0xff, 1);
+	assert_int_equal(cache.sets, 8);
+	assert_int_equal(cache.ways, 8);
+	assert_int_equal(machine_cache(0, 8, 64).sets, 0);
+	assert_int_equal(machine_cache(3, 8, 1).ways, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_blocks),	 cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_shapes),	 cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_returns),	 cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_machines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

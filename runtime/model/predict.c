@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/model/predict.h"
+
+/* Odd constants with bits at random spread what they multiply over the upper half. */
+#define SPREAD_BRANCH 0x9e3779b97f4a7c15UL
+#define SPREAD_PATH   0xd6e8feb86659fd93UL
+
+/* ---- conditions ---- */
+
+/* Counters of two bits: 2 and 3 say yes. */
+static uint8_t trained(uint8_t counter, bool yes)
+{
+	if (yes)
+		return counter < 3 ? counter + 1 : 3;
+	return counter ? counter - 1 : 0;
+}
+
+static uint8_t step(uint8_t branch, uint8_t chooser, uint8_t history, bool taken)
+{
+	const bool one = branch >= 2, two = history >= 2;
+	const bool predicted = chooser >= 2 ? two : one;
+
+	if (one != two)
+		chooser = trained(chooser, two == taken);
+	branch = trained(branch, taken);
+	history = trained(history, taken);
+	return branch | chooser << 2 | history << 4 | (predicted == taken ? 0 : PREDICT_WRONG);
+}
+
+void predict_init(struct predictor *p)
+{
+	for (unsigned int i = 0; i < sizeof(p->steps); i++)
+		p->steps[i] = step(i & 3, i >> 2 & 3, i >> 4 & 3, i >> 6);
+}
+
+/* ---- targets ---- */
+
+enum { SURE_LAST = 3, PATH_SHIFT = 5 };
+
+bool predict_target(struct predictor *p, uint64_t branch, uint64_t target)
+{
+	const uint64_t mixed = (p->path * SPREAD_PATH ^ branch * SPREAD_BRANCH) * SPREAD_PATH;
+	struct predict_target *here = &p->targets[mixed >> (64 - PREDICT_TARGET_BITS)];
+	struct predict_target *last =
+		&p->last[branch * SPREAD_BRANCH >> (64 - PREDICT_TARGET_BITS)];
+	const uint32_t tag = (uint32_t)(mixed >> 16) | 1; /* never that of a free one */
+	const bool known = here->tag == tag;
+	const bool wrong = (known ? here->target : last->target) != target;
+
+	if (known && here->target == target)
+		here->sure += here->sure < SURE_LAST;
+	else if (here->sure)
+		here->sure--;
+	else if (wrong || known)
+		*here = (struct predict_target){.target = target, .tag = tag};
+	last->target = target;
+	p->path = p->path << PATH_SHIFT ^ target ^ target >> 16;
+	return wrong;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The branch predictor. Branches are named by the address behind them. They are told in the order
+ * in which they were executed, and with how they went, so that a prediction and its correction are
+ * one step.
+ *
+ * Conditions: two predictors and a chooser between them (S. McFarling, "Combining branch
+ * predictors", 1993). One has a counter of two bits for each branch, the other one for each branch
+ * and what the last 15 conditions did. All three are looked up and corrected by one table of
+ * transitions, without a branch of our own: on real programs nothing would cost as much.
+ *
+ * Indirect jumps and calls: the target that came last in the same situation, which is the path of
+ * the last indirect branches; else the last target of this branch.
+ *
+ * Returns: a stack.
+ */
+#ifndef RUNTIME_MODEL_PREDICT_H
+#define RUNTIME_MODEL_PREDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	PREDICT_BRANCH_BITS = 14,
+	PREDICT_HISTORY_BITS = 15,
+	PREDICT_TARGET_BITS = 10,
+	PREDICT_RETURNS = 32,
+};
+
+struct predict_target {
+	uint64_t target;
+	uint32_t tag;
+	uint32_t sure; /* 0 to 3 */
+};
+
+struct predictor {
+	uint64_t history; /* of conditions, newest lowest; 1: taken */
+	uint64_t path;	  /* of indirect branches */
+	uint32_t top;	  /* of the stack */
+	uint64_t returns[PREDICT_RETURNS];
+	/*
+	 *	from	taken | by history, 2 bits | chooser, 2 bits | by branch, 2 bits
+	 *	to	wrong | the same, as corrected
+	 */
+	uint8_t steps[128];
+	uint8_t by_branch[1 << PREDICT_BRANCH_BITS]; /* with the chooser above it */
+	uint8_t by_history[1 << PREDICT_HISTORY_BITS];
+	struct predict_target last[1 << PREDICT_TARGET_BITS];
+	struct predict_target targets[1 << PREDICT_TARGET_BITS];
+};
+
+#define PREDICT_WRONG 0x40
+
+/* On zeroed memory. */
+void predict_init(struct predictor *p);
+
+/* Each returns whether the prediction was wrong. */
+
+bool predict_target(struct predictor *p, uint64_t branch, uint64_t target);
+
+static inline bool predict_condition(struct predictor *p, uint64_t branch, bool taken)
+{
+	uint8_t *one = &p->by_branch[(branch ^ branch >> PREDICT_BRANCH_BITS) &
+				     ((1 << PREDICT_BRANCH_BITS) - 1)];
+	uint8_t *two = &p->by_history[(branch ^ branch >> PREDICT_HISTORY_BITS ^ p->history) &
+				      ((1 << PREDICT_HISTORY_BITS) - 1)];
+	const uint8_t step = p->steps[*one | *two << 4 | taken << 6];
+
+	*one = step & 15;
+	*two = step >> 4 & 3;
+	p->history = p->history << 1 | taken;
+	return step & PREDICT_WRONG;
+}
+
+static inline void predict_call(struct predictor *p, uint64_t behind)
+{
+	p->returns[++p->top % PREDICT_RETURNS] = behind;
+}
+
+static inline bool predict_return(struct predictor *p, uint64_t target)
+{
+	return p->returns[p->top-- % PREDICT_RETURNS] != target;
+}
+
+#endif
