@@ -13,7 +13,7 @@ import sys
 sys.dont_write_bytecode = True  # the sources may be read-only
 import describe
 
-ENCODERS = 'intel amd64 arm perf perf_raw x86_arch rapl amd64_l3 amd64_nb tally'.split()
+ENCODERS = 'intel amd64 arm perf perf_raw x86_arch rapl amd64_l3 amd64_nb tally arm_arch'.split()
 TYPES = {'unknown': 0, 'core': 1, 'uncore': 2, 'os': 3}
 VENDORS = {'intel': 0, 'amd': 1, 'arm': 2}
 MODS = 'k u e i c t ldlat intx intxcp fe_thres h g hv'.split()
@@ -180,9 +180,10 @@ def compile_table(pmus, words):
         add_key(keys, WHERE_PMU, pmu['name'], at)
         for event in pmu['events']:
             mods |= event['mods']
-            rows = tuple(struct.pack('<QIIIHHB7x', m['code'], strings[m['name']],
-                                     strings[m['desc']], strings[m['equiv']], m['flags'],
-                                     m['mods'], m['group']) for m in event['masks'])
+            rows = tuple(struct.pack('<QIIII', m['code'], strings[m['name']], strings[m['desc']],
+                                     strings[m['equiv']],
+                                     m['flags'] | m['mods'] << 14 | m['group'] << 28)
+                         for m in event['masks'])
             if rows not in mask_lists:
                 mask_lists[rows] = len(masks)
                 for i, mask in enumerate(event['masks']):

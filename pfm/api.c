@@ -171,7 +171,7 @@ pfm_err_t pfm_get_pmu_info(pfm_pmu_t id, pfm_pmu_info_t *info)
 		.num_cntrs = pmu->counters,
 		.num_fixed_cntrs = pmu->fixed,
 		.is_present = device || host_has(pmu),
-		.is_dfl = pmu->encoder == TABLE_ENCODE_X86_ARCH,
+		.is_dfl = table_is_architected(pmu),
 	};
 	if (pmu->encoder == TABLE_ENCODE_X86_ARCH) {
 		info->num_cntrs = tly_pfm_host.arch_counters;

@@ -41,6 +41,7 @@ static int type_and_config(const struct request *request, uint32_t *type, uint64
 		*config &= ~(kernels_x86_bits | kernels_amd_bits);
 		return PFM_SUCCESS;
 	case TABLE_ENCODE_ARM:
+	case TABLE_ENCODE_ARM_ARCH:
 		*type = type_of_cores(event->pmu);
 		*config = event->entry->code;
 		return PFM_SUCCESS;
@@ -114,6 +115,7 @@ static bool has_hypervisor(const struct event *event)
 	case TABLE_ENCODE_AMD64:
 		return event->entry->mods & TABLE_MOD_H;
 	case TABLE_ENCODE_ARM:
+	case TABLE_ENCODE_ARM_ARCH:
 		return event->entry->mods & TABLE_MOD_HV;
 	case TABLE_ENCODE_PERF:
 	case TABLE_ENCODE_PERF_RAW:

@@ -12,6 +12,7 @@ int tly_pfm_encode(struct request *request)
 	case TABLE_ENCODE_AMD64_NB:
 		return tly_pfm_encode_amd64(request);
 	case TABLE_ENCODE_ARM:
+	case TABLE_ENCODE_ARM_ARCH:
 		return tly_pfm_encode_arm(request);
 	case TABLE_ENCODE_PERF:
 		return tly_pfm_encode_perf(request);

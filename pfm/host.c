@@ -102,6 +102,8 @@ static bool is_present(const struct table_pmu *pmu, const struct processor *cpu)
 		return true;
 	case TABLE_ENCODE_X86_ARCH:
 		return !cpu->is_virtual && cpu->counters > 0;
+	case TABLE_ENCODE_ARM_ARCH:
+		return cpu->vendor == TABLE_ARM;
 	case TABLE_ENCODE_RAPL:
 	case TABLE_ENCODE_AMD64_L3:
 	case TABLE_ENCODE_AMD64_NB:

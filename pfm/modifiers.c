@@ -62,6 +62,7 @@ static bool has_hypervisor(const struct event *event)
 		       event->pmu->id != PFM_PMU_AMD64_FAM17H_ZEN1 &&
 		       event->pmu->id != PFM_PMU_AMD64_FAM17H_ZEN2;
 	case TABLE_ENCODE_ARM:
+	case TABLE_ENCODE_ARM_ARCH:
 		return event->entry->mods & TABLE_MOD_HV;
 	case TABLE_ENCODE_PERF:
 		return event->entry && event->entry->aux != PERF_TYPE_SOFTWARE;

@@ -77,7 +77,7 @@ static int rank_of(const struct table_pmu *pmu)
 {
 	if (pmu->type == PFM_PMU_TYPE_OS_GENERIC)
 		return 2;
-	return pmu->encoder == TABLE_ENCODE_X86_ARCH;
+	return table_is_architected(pmu);
 }
 
 static bool find_in_present(struct request *request, struct span name)

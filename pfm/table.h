@@ -13,6 +13,7 @@
 #ifndef PFM_TABLE_H
 #define PFM_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,9 +27,10 @@ enum table_encoder {
 	TABLE_ENCODE_X86_ARCH = 5, /* ix86arch: code has the unit mask in bits 8-15 */
 	TABLE_ENCODE_RAPL = 6,	   /* code is config of the PMU "power" */
 	TABLE_ENCODE_AMD64_L3 = 7,
-	TABLE_ENCODE_AMD64_NB = 8, /* northbridge of family 15h */
-	TABLE_ENCODE_TALLY = 9,	   /* code is config, on the processor that tally run shows */
-	TABLE_ENCODE_SYSFS = 100,  /* of no table: pfm/sysfs.h */
+	TABLE_ENCODE_AMD64_NB = 8,  /* northbridge of family 15h */
+	TABLE_ENCODE_TALLY = 9,	    /* code is config, on the processor that tally run shows */
+	TABLE_ENCODE_ARM_ARCH = 10, /* as Arm: what all of its processors may have */
+	TABLE_ENCODE_SYSFS = 100,   /* of no table: pfm/sysfs.h */
 };
 
 enum table_vendor { TABLE_INTEL = 0, TABLE_AMD = 1, TABLE_ARM = 2 };
@@ -113,10 +115,9 @@ struct table_mask {
 	uint32_t name;
 	uint32_t desc;
 	uint32_t equiv;
-	uint16_t flags;
-	uint16_t mods; /* that the mask has set itself: they cannot be given */
-	uint8_t group;
-	uint8_t reserved[7];
+	uint32_t flags : 14;
+	uint32_t mods : 14; /* that the mask has set itself: they cannot be given */
+	uint32_t group : 4;
 };
 
 struct table {
@@ -153,6 +154,12 @@ static inline const struct table_pmu *table_pmus(void)
 static inline const struct table_model *table_models(const struct table_pmu *pmu)
 {
 	return (const struct table_model *)table_at(tly_pfm_table.models) + pmu->first_model;
+}
+
+/* What all processors of an architecture have: asked after a model's own. */
+static inline bool table_is_architected(const struct table_pmu *pmu)
+{
+	return pmu->encoder == TABLE_ENCODE_X86_ARCH || pmu->encoder == TABLE_ENCODE_ARM_ARCH;
 }
 
 /* The event numbered i of a PMU; i < pmu->n_events. */
