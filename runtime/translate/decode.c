@@ -446,7 +446,7 @@ bool insn_decode(struct insn *insn, const uint8_t *code, size_t size)
 	return true;
 cut:
 	/* Cut off by the caller, or by the limit of 15 bytes: that one no byte can mend. */
-	insn->length = size >= INSN_MAX;
+	insn->length = size >= INSN_MAX ? INSN_MAX : 0;
 	return false;
 none:
 	insn->length = 1;

@@ -78,9 +78,9 @@ struct insn {
 };
 
 /*
- * Decodes the instruction at @code, of which @size bytes may be read. False when there is none: no
- * such opcode, longer than 15 bytes, or cut off by @size (then insn->length is 0 if more bytes
- * could make it one).
+ * Decodes the instruction at @code, of which @size bytes may be read. False when there is none, and
+ * then insn->length says why: 0 if more bytes could make it one, INSN_MAX if it is longer than that,
+ * 1 if there is no such opcode.
  */
 bool insn_decode(struct insn *insn, const uint8_t *code, size_t size);
 

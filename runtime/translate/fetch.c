@@ -74,7 +74,9 @@ bool fetch(struct builder *b, struct build_fault *fault)
 			return true;
 	}
 	/* Else the bytes ended too soon, and @fault says why. */
-	if (b->insn.length)
+	if (b->insn.length == INSN_MAX)
+		*fault = (struct build_fault){SIGSEGV, SI_KERNEL, 0};
+	else if (b->insn.length)
 		*fault = (struct build_fault){SIGILL, ILL_ILLOPN, b->pc};
 	return false;
 }

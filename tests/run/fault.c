@@ -478,6 +478,14 @@ static void fetch(void)
 	code[4095] = 0x0b;
 	before[RAX] = (uint64_t)code + 4000;
 	AT(jump_register); /* ud2 as the last bytes of a page */
+	memset(code + 1000, 0x66, 15);
+	code[1015] = (char)0x90;
+	before[RAX] = (uint64_t)code + 1000;
+	AT(jump_register); /* 16 bytes */
+	before[RAX] = (uint64_t)code + 1001;
+	code[1016] = 0x0f;
+	code[1017] = 0x0b;
+	AT(jump_register); /* 15 bytes are no mistake, but what follows is */
 	pages = old;
 }
 
