@@ -8,6 +8,7 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/listing.h"
+#include "runtime/linux/self_memory.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
@@ -154,11 +155,17 @@ static bool follows(const struct path_call *how, const struct syscall *call)
 	}
 }
 
+static bool opens(uint32_t number)
+{
+	return number == __NR_open || number == __NR_openat || number == __NR_openat2;
+}
+
 int64_t sys_path(struct thread *thread, struct syscall *call)
 {
 	const struct path_call *how = &path_calls[(uint32_t)call->number];
 	int64_t dirfd = how->folder == NO_FOLDER ? AT_FDCWD : (int)call->args[how->folder];
 	char path[PATH_MAX + 16];
+	int64_t result;
 
 	if (copy_string_in(path, call->args[how->path], PATH_MAX) < 3)
 		return syscall_pass(thread, call);
@@ -166,5 +173,8 @@ int64_t sys_path(struct thread *thread, struct syscall *call)
 		return -ENOENT;
 	if (follows(how, call) && files_program_link(dirfd, path))
 		call->args[how->path] = (uint64_t)path;
-	return syscall_pass(thread, call);
+	result = syscall_pass(thread, call);
+	if (result >= 0 && opens((uint32_t)call->number))
+		self_memory_opened(path, result);
+	return result;
 }

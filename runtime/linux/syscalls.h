@@ -87,6 +87,9 @@ syscall_handler sys_limit;
 /* event_open.c */
 syscall_handler sys_perf_event_open, sys_prctl;
 
+/* self_memory.c: all calls that write to a descriptor */
+syscall_handler sys_write;
+
 /* brk.c */
 syscall_handler sys_brk;
 

@@ -315,6 +315,37 @@ static void case_over_the_border(void)
 	over_the_border(PROT_READ | PROT_EXEC);
 }
 
+/* Past the protection of the pages: they are never writable. */
+static void case_through_proc(void)
+{
+	char *code = map(2 * PAGE, RWX);
+	int memory = open("/proc/self/mem", O_RDWR);
+	char text[8];
+	long sum = 0;
+
+	if (memory < 0) {
+		say("skip: /proc/self/mem cannot be written to\n");
+		_exit(0);
+	}
+	put(code, 1);
+	put(code + PAGE, 2);
+	need(mprotect(code, 2 * PAGE, PROT_READ | PROT_EXEC) == 0);
+	say("%d %d\n", call(code), call(code + PAGE));
+	for (int i = 0; i < 100; i++) {
+		put(text, i);
+		need(pwrite(memory, text, 6, (off_t)code) == 6);
+		sum += call(code);
+		need(lseek(memory, (off_t)code + PAGE, SEEK_SET) == (off_t)code + PAGE);
+		need(write(memory, text, 6) == 6);
+		sum += call(code + PAGE);
+		struct iovec vector = {text, 6};
+		put(text, 2 * i);
+		need(pwritev(memory, &vector, 1, (off_t)code) == 6);
+		sum += call(code);
+	}
+	say("sum %ld\n", sum);
+}
+
 static void case_libraries(void)
 {
 	static const char *const names[] = {"PLUGIN1", "PLUGIN2"};
@@ -558,6 +589,7 @@ const struct test_case cases[] = {
 	{"by_the_kernel", case_by_the_kernel},
 	{"read_across", case_read_across},
 	{"over_the_border", case_over_the_border},
+	{"through_proc", case_through_proc},
 	{"libraries", case_libraries},
 	{"between_threads", case_between_threads},
 	{"makers", case_makers},
