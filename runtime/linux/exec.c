@@ -13,6 +13,7 @@
 #include "runtime/linux/signal.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/say.h"
+#include "runtime/string.h"
 #include "runtime/sys.h"
 #include "runtime/thread.h"
 
@@ -143,13 +144,24 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 	return error;
 }
 
+/* ldd(1) asks the loaders of all architectures by --verify whether a file is theirs: nothing of the
+ * program runs that anybody could miss. */
+static bool only_asks(uint64_t argv)
+{
+	uint64_t argument;
+	char text[sizeof("--verify")];
+
+	return !copy_in(&argument, argv + 8, sizeof(argument)) && argument &&
+	       copy_string_in(text, argument, sizeof(text)) >= 0 && !strcmp(text, "--verify");
+}
+
 /* The kernel decides, and what it executes is out of our hands. */
 static int64_t go_native(struct thread *thread, const struct exec *exec, uint64_t argv,
 			 uint64_t envp)
 {
 	int64_t error;
 
-	if (exec->native[0])
+	if (exec->native[0] && !only_asks(argv))
 		say("%s is %s: it runs natively", exec->filename, exec->native);
 	descriptors_keep(false);
 	error = make(thread, __NR_execveat, (uint64_t)exec->dirfd, (uint64_t)exec->path, argv, envp,
