@@ -161,6 +161,11 @@ static void allow_unaligned(void)
 		__builtin_ia32_writeeflags_u64(flags & ~(uint64_t)EFLAGS_AC);
 }
 
+static bool blocks(const struct task *task, int number)
+{
+	return (task->waiting ? task->waiting_mask : task->faults_blocked) & SIGNAL_BIT(number);
+}
+
 static bool is_summons(const struct task *task, const siginfo_t *info)
 {
 	return task->detach == DETACH_SUMMONED && info->si_signo == SIGBUS &&
@@ -212,7 +217,7 @@ static void on_signal(int number, siginfo_t *info, void *frame)
 		return;
 	}
 	if (SIGNAL_BIT(number) & SIGNALS_FAULTS && !fault &&
-	    (thread->pending & PENDING_NOTE || task->faults_blocked & SIGNAL_BIT(number))) {
+	    (thread->pending & PENDING_NOTE || blocks(task, number))) {
 		hold(task, info);
 		return;
 	}

@@ -128,12 +128,33 @@ static int64_t wait_under(struct thread *thread, struct syscall *call, unsigned 
 	return result;
 }
 
+/* A SIGSEGV or SIGBUS that waits here and is not blocked by @set ends the wait at once. */
+static bool wait_is_over(struct thread *thread, signal_set set)
+{
+	struct task *task = thread->task;
+	struct signal_note note = {.blocked = set};
+	signal_set mask;
+
+	if (!(task->faults_held & ~set) || !signal_hold(thread, &mask))
+		return false;
+	signal_set_kernel_mask(~SIGNALS_FAULTS);
+	note.mask = signal_program_mask(task, mask);
+	signal_take_held(task, ~set, &note.info);
+	task->note = note;
+	thread->pending |= PENDING_NOTE;
+	return true;
+}
+
 int64_t sys_rt_sigsuspend(struct thread *thread, struct syscall *call)
 {
+	signal_set set;
+
 	if (call->args[1] != sizeof(signal_set))
 		return -EINVAL;
-	if (!call->args[0])
+	if (!call->args[0] || copy_in(&set, call->args[0], sizeof(set)))
 		return -EFAULT;
+	if (wait_is_over(thread, set))
+		return -EINTR;
 	return wait_under(thread, call, 0);
 }
 

@@ -78,6 +78,7 @@ struct task {
 	struct task *next; /* of all slots of the process */
 	uint32_t used;	   /* cleared by the last store of an exiting thread */
 	bool vfork;	   /* the parent waits for the end and frees the slot */
+	bool apart;	   /* another process, which may end without a word */
 	bool clear;	   /* it begins with default actions */
 	bool forked;	   /* it has memory of its own */
 	struct regs regs;  /* to begin with, or to leave with, and the kernel's mask */

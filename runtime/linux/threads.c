@@ -96,13 +96,6 @@ static struct task *slot_reused(void)
 	return task;
 }
 
-static struct task *slot_take(void)
-{
-	struct task *task = slot_reused();
-
-	return task ? task : slot_new();
-}
-
 static void slot_give(struct task *task)
 {
 	__atomic_store_n(&task->used, 0, __ATOMIC_RELEASE);
@@ -271,6 +264,7 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	if (rsp)
 		child->regs.gpr[REG_RSP] = rsp;
 	child->vfork = flags & CLONE_VM && flags & CLONE_VFORK;
+	child->apart = flags & CLONE_VM && !(flags & (CLONE_VFORK | CLONE_THREAD));
 	child->clear = flags & CLONE_CLEAR_SIGHAND;
 	child->waiting = false;
 	child->faults_held = 0;
@@ -314,6 +308,28 @@ static void discard(struct task *child, bool born)
 		child->thread->handed_over = 0;
 	}
 	slot_give(child);
+}
+
+/* Frees the slot of a process in this memory that is not there any more. */
+static void bury(struct task *task, void *unused)
+{
+	struct thread *thread = task->thread;
+
+	(void)unused;
+	if (task->apart && thread && thread->tid &&
+	    sys(__NR_tgkill, task->pid, thread->tid, 0) == -ESRCH)
+		discard(task, CLONE_VM);
+}
+
+static struct task *slot_take(void)
+{
+	struct task *task = slot_reused();
+
+	if (!task) {
+		threads_visit(bury, NULL);
+		task = slot_reused();
+	}
+	return task ? task : slot_new();
 }
 
 /*

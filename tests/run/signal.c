@@ -2,6 +2,7 @@
 /* Delivery: who is told what, on which stack, under which mask, in which order. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -770,6 +771,38 @@ static void case_sent_faults(void)
 	say_end("sent while it is stopped", child);
 }
 
+/* Blocked but for as long as a call waits; sent before it, and while it waits. */
+static void case_sent_faults_end_waits(void)
+{
+	sigset_t set = set_of(SIGSEGV, SIGBUS), open_set;
+	struct timespec long_time = {20, 0};
+
+	handle(SIGSEGV, say_info, 0);
+	handle(SIGBUS, say_info, 0);
+	need(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
+	sigemptyset(&open_set);
+	kill(getpid(), SIGSEGV);
+	say("suspend %s\n", result_name(sigsuspend(&open_set)));
+	kill(getpid(), SIGBUS);
+	say("suspend %s\n", result_name(sigsuspend(&open_set)));
+	say_my_mask("still");
+	for (int i = 0; i < 2; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			usleep(100000);
+			kill(getppid(), i ? SIGBUS : SIGSEGV);
+			_exit(0);
+		}
+		if (i)
+			say("ppoll %s\n", result_name(ppoll(NULL, 0, &long_time, &open_set)));
+		else
+			say("suspend %s\n", result_name(sigsuspend(&open_set)));
+		say_end("child", child);
+	}
+	say_my_mask("still");
+}
+
 /* ---- in the handler ---- */
 
 static void fork_inside(int number, siginfo_t *info, void *context)
@@ -891,6 +924,7 @@ const struct test_case cases[] = {
 	{"sigreturn", case_sigreturn},
 	{"no_handler", case_no_handler},
 	{"sent_faults", case_sent_faults},
+	{"sent_faults_end_waits", case_sent_faults_end_waits},
 	{"in_the_handler", case_in_the_handler},
 	{"_mask", case__mask},
 	{"wait", case_wait},

@@ -620,6 +620,12 @@ static int clone_child(void *argument)
 	return 11;
 }
 
+static int clone_child_ends(void *argument)
+{
+	(void)argument;
+	_exit(11); /* exit_group(2), whereas returning means exit(2) */
+}
+
 static int nested_vfork(void *argument)
 {
 	int status;
@@ -630,6 +636,35 @@ static int nested_vfork(void *argument)
 	waitpid(child, &status, 0);
 	say_status((char *)argument, status);
 	return 22;
+}
+
+static long pages_mapped(void)
+{
+	long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	need(file && fscanf(file, "%ld", &pages) == 1);
+	fclose(file);
+	return pages;
+}
+
+/* Processes in the same memory that end without their parent being told leave nothing there. */
+static void case_processes_in_one_memory(void)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	long before = 0;
+
+	for (int i = 0; i < 300; i++) {
+		int status;
+		pid_t child =
+			clone(clone_child_ends, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+
+		need(child > 0 && waitpid(child, &status, 0) == child);
+		need(WEXITSTATUS(status) == 11);
+		if (i == 20)
+			before = pages_mapped();
+	}
+	say("grown %d\n", pages_mapped() - before > 1000);
 }
 
 static void case_clone(void)
@@ -815,6 +850,7 @@ const struct test_case cases[] = {
 	{"fork_among_threads", case_fork_among_threads},
 	{"spawn", case_spawn},
 	{"clone", case_clone},
+	{"processes_in_one_memory", case_processes_in_one_memory},
 	{"clone3", case_clone3},
 	{"daemon", case_daemon},
 	{"tree", case_tree},
