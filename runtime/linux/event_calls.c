@@ -11,6 +11,7 @@
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_poll.h"
 #include "runtime/linux/uio.h"
+#include "runtime/linux/virtual.h"
 #include "runtime/sys.h"
 
 enum { VECTORS = 1024 }; /* UIO_MAXIOV */
@@ -190,7 +191,7 @@ static bool any;
 
 bool event_calls_any(void)
 {
-	any |= core_nr_events() != 0;
+	any |= core_nr_events() != 0 || virtual_any();
 	return any;
 }
 
@@ -203,6 +204,11 @@ int64_t event_call(struct thread *thread, struct syscall *call)
 
 	if (result != EVENT_CALL_OTHER)
 		return result;
+	if (virtual_any()) {
+		result = virtual_fd_call(thread, call);
+		if (result != VIRTUAL_OTHER)
+			return result;
+	}
 	if (number < sizeof(whole_calls) / sizeof(*whole_calls) && whole_calls[number])
 		return whole_calls[number](thread, call);
 	if (number < sizeof(calls) / sizeof(*calls))

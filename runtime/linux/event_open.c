@@ -147,3 +147,13 @@ int64_t sys_prctl(struct thread *thread, struct syscall *call)
 	}
 	return result;
 }
+
+/* unshare, setns */
+int64_t sys_namespaces(struct thread *thread, struct syscall *call)
+{
+	int64_t result = syscall_pass(thread, call);
+
+	if (!result && thread->events.events && arena_events())
+		core_namespaces(&thread->events);
+	return result;
+}

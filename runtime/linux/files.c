@@ -10,6 +10,7 @@
 #include "runtime/linux/listing.h"
 #include "runtime/linux/self_memory.h"
 #include "runtime/linux/syscalls.h"
+#include "runtime/linux/virtual.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
@@ -169,6 +170,9 @@ int64_t sys_path(struct thread *thread, struct syscall *call)
 
 	if (copy_string_in(path, call->args[how->path], PATH_MAX) < 3)
 		return syscall_pass(thread, call);
+	int64_t result = virtual_path_call(thread, call, dirfd, path, follows(how, call));
+	if (result != VIRTUAL_OTHER)
+		return result;
 	if (files_hidden(dirfd, path))
 		return -ENOENT;
 	if (follows(how, call) && files_program_link(dirfd, path))

@@ -8,6 +8,7 @@
 #include <asm/stat.h>
 #include <linux/mman.h>
 
+#include "runtime/linux/event_mappings.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/memory_map.h"
 #include "runtime/linux/syscalls.h"
@@ -80,7 +81,7 @@ static int64_t map_code(struct syscall *call)
 	return result;
 }
 
-int64_t sys_mmap(struct thread *thread, struct syscall *call)
+static int64_t map(struct thread *thread, struct syscall *call)
 {
 	uint64_t start = call->args[0], size = call->args[1], prot = call->args[2];
 	uint64_t flags = call->args[3], end;
@@ -98,6 +99,15 @@ int64_t sys_mmap(struct thread *thread, struct syscall *call)
 	if (some || prot & PROT_EXEC || shared_file(flags))
 		return map_code(call);
 	return syscall_pass(thread, call);
+}
+
+int64_t sys_mmap(struct thread *thread, struct syscall *call)
+{
+	int64_t result = map(thread, call);
+
+	if (!sys_failed(result))
+		event_mapped(thread, (uint64_t)result, call->args[1]);
+	return result;
 }
 
 int64_t sys_munmap(struct thread *thread, struct syscall *call)
@@ -124,7 +134,7 @@ int64_t sys_munmap(struct thread *thread, struct syscall *call)
 }
 
 /* mprotect and pkey_mprotect */
-int64_t sys_mprotect(struct thread *thread, struct syscall *call)
+static int64_t protect(struct thread *thread, struct syscall *call)
 {
 	uint64_t start = call->args[0], prot = call->args[2], end;
 	bool own = false, code = false, some;
@@ -150,6 +160,15 @@ int64_t sys_mprotect(struct thread *thread, struct syscall *call)
 		translate_invalidate(start, end);
 	memory_distrust_aliases(start, end);
 	translate_unlock();
+	return result;
+}
+
+int64_t sys_mprotect(struct thread *thread, struct syscall *call)
+{
+	int64_t result = protect(thread, call);
+
+	if (!result)
+		event_mapped(thread, call->args[0], call->args[1]);
 	return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include <linux/fcntl.h>
 #include <linux/mman.h>
+#include <stddef.h>
 
 #include "runtime/sys.h"
 
@@ -43,7 +44,7 @@ static int read_hex(struct reader *reader, uint64_t *value)
 	}
 }
 
-static bool read_entry(struct reader *reader, struct maps_entry *entry)
+static bool read_range(struct reader *reader, struct maps_entry *entry)
 {
 	if (read_hex(reader, &entry->start) != '-' || read_hex(reader, &entry->end) != ' ')
 		return false;
@@ -51,6 +52,11 @@ static bool read_entry(struct reader *reader, struct maps_entry *entry)
 	entry->prot |= next_char(reader) == 'r' ? PROT_READ : 0;
 	entry->prot |= next_char(reader) == 'w' ? PROT_WRITE : 0;
 	entry->prot |= next_char(reader) == 'x' ? PROT_EXEC : 0;
+	return true;
+}
+
+static bool skip_line(struct reader *reader)
+{
 	for (int c = 0; c != '\n';) {
 		c = next_char(reader);
 		if (c < 0)
@@ -59,7 +65,31 @@ static bool read_entry(struct reader *reader, struct maps_entry *entry)
 	return true;
 }
 
-bool maps_find(uint64_t at, struct maps_entry *entry)
+/* What follows the permissions: "p 00001000 fe:01 1234      /path". */
+static void read_file(struct reader *reader, struct maps_file *file)
+{
+	uint64_t number;
+	size_t length = 0;
+	int c;
+
+	file->shared = next_char(reader) == 's';
+	next_char(reader);
+	read_hex(reader, &file->offset);
+	read_hex(reader, &number);
+	file->major = (uint32_t)number;
+	read_hex(reader, &number);
+	file->minor = (uint32_t)number;
+	for (file->inode = 0; (c = next_char(reader)) >= '0' && c <= '9';)
+		file->inode = file->inode * 10 + (uint64_t)(c - '0');
+	while (c == ' ')
+		c = next_char(reader);
+	for (; c >= 0 && c != '\n'; c = next_char(reader))
+		if (length < sizeof(file->path) - 1)
+			file->path[length++] = (char)c;
+	file->path[length] = '\0';
+}
+
+static bool find(uint64_t at, struct maps_entry *entry, struct maps_file *file)
 {
 	struct reader reader = {.at = 0, .filled = 0};
 	bool found = false;
@@ -68,8 +98,23 @@ bool maps_find(uint64_t at, struct maps_entry *entry)
 	if (fd < 0)
 		return false;
 	reader.fd = (int)fd;
-	while (!found && read_entry(&reader, entry) && entry->start <= at)
+	while (!found && read_range(&reader, entry) && entry->start <= at) {
 		found = at < entry->end;
+		if (found && file)
+			read_file(&reader, file);
+		else if (!skip_line(&reader))
+			break;
+	}
 	sys(__NR_close, fd);
 	return found;
+}
+
+bool maps_find(uint64_t at, struct maps_entry *entry)
+{
+	return find(at, entry, NULL);
+}
+
+bool maps_find_file(uint64_t at, struct maps_entry *entry, struct maps_file *file)
+{
+	return find(at, entry, file);
 }

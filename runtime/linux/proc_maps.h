@@ -11,7 +11,16 @@ struct maps_entry {
 	unsigned int prot; /* PROT_... */
 };
 
+/* What is mapped there. */
+struct maps_file {
+	bool shared;
+	uint64_t offset, inode;
+	uint32_t major, minor;
+	char path[4096]; /* "[vdso]", "" of no file */
+};
+
 /* The mapping around @at; false when there is none, or no /proc. */
 bool maps_find(uint64_t at, struct maps_entry *entry);
+bool maps_find_file(uint64_t at, struct maps_entry *entry, struct maps_file *file);
 
 #endif

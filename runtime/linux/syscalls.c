@@ -66,6 +66,8 @@ static syscall_handler *const handlers[] = {
 	/* events */
 	[__NR_perf_event_open] = sys_perf_event_open,
 	[__NR_prctl] = sys_prctl,
+	[__NR_setns] = sys_namespaces,
+	[__NR_unshare] = sys_namespaces,
 
 	/* another program */
 	[__NR_execve] = sys_execve,

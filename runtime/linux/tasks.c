@@ -9,6 +9,7 @@
 #include "core/time.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/control.h"
+#include "runtime/linux/event_mappings.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/threads.h"
 #include "runtime/string.h"
@@ -71,6 +72,7 @@ void tasks_executed(struct thread *thread)
 		end_others(thread);
 	sys(__NR_prctl, PR_GET_NAME, comm);
 	core_task_exec(task, comm);
+	event_mapped_all(thread);
 	settle(thread);
 }
 

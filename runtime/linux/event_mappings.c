@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/event_mappings.h"
+
+#include <asm/mman.h>
+#include <linux/elf.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+
+#include "core/core.h"
+#include "runtime/linux/arena.h"
+#include "runtime/linux/memory.h"
+#include "runtime/linux/memory_map.h"
+#include "runtime/linux/proc_maps.h"
+#include "runtime/string.h"
+#include "runtime/sys.h"
+#include "runtime/thread.h"
+#include "runtime/translate/translate.h"
+
+enum { SEGMENTS = 64, NOTES = 4096, BUILD_ID = 3 };
+
+static bool read_at(int64_t fd, void *to, uint64_t size, uint64_t offset)
+{
+	return sys(__NR_pread64, fd, to, size, offset) == (int64_t)size;
+}
+
+/* Among the notes of a segment. */
+static bool find_id(const char *notes, uint64_t size, struct core_mapping *mapping)
+{
+	Elf64_Nhdr note;
+
+	for (uint64_t at = 0; at + sizeof(note) <= size;) {
+		memcpy(&note, notes + at, sizeof(note));
+		uint64_t name = at + sizeof(note), id = name + ((note.n_namesz + 3ul) & ~3ul);
+
+		if (id > size || note.n_descsz > size - id)
+			return false;
+		if (note.n_type == BUILD_ID && note.n_namesz == 4 &&
+		    !memcmp(notes + name, "GNU", 4) && note.n_descsz &&
+		    note.n_descsz <= sizeof(mapping->build_id)) {
+			memcpy(mapping->build_id, notes + id, note.n_descsz);
+			mapping->build_id_size = (uint8_t)note.n_descsz;
+			return true;
+		}
+		at = id + ((note.n_descsz + 3ul) & ~3ul);
+	}
+	return false;
+}
+
+/* A file that is none, or has none, leaves it empty. */
+static void read_build_id(int64_t fd, struct core_mapping *mapping)
+{
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+	char notes[NOTES];
+
+	if (!read_at(fd, &header, sizeof(header), 0) || memcmp(header.e_ident, ELFMAG, SELFMAG) ||
+	    header.e_phentsize != sizeof(segment))
+		return;
+	for (unsigned int i = 0; i < header.e_phnum && i < SEGMENTS; i++) {
+		if (!read_at(fd, &segment, sizeof(segment), header.e_phoff + i * sizeof(segment)))
+			return;
+		if (segment.p_type == PT_NOTE && segment.p_filesz <= sizeof(notes) &&
+		    read_at(fd, notes, segment.p_filesz, segment.p_offset) &&
+		    find_id(notes, segment.p_filesz, mapping))
+			return;
+	}
+}
+
+static void tell(struct thread *thread, uint64_t start, uint64_t size)
+{
+	struct maps_entry entry;
+	struct maps_file file;
+	struct core_mapping mapping = {.start = start, .length = size};
+	int64_t fd;
+
+	if (!maps_find_file(start, &entry, &file))
+		return;
+	mapping.offset = file.offset + (file.inode ? start - entry.start : 0);
+	mapping.major = file.major;
+	mapping.minor = file.minor;
+	mapping.inode = file.inode;
+	mapping.prot = entry.prot;
+	mapping.flags = file.shared ? MAP_SHARED : MAP_PRIVATE;
+	mapping.path = file.path[0] ? file.path : "//anon";
+	if (entry.prot & PROT_EXEC && file.path[0] == '/') {
+		fd = sys(__NR_openat, AT_FDCWD, file.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd >= 0) {
+			read_build_id(fd, &mapping);
+			sys(__NR_close, fd);
+		}
+	}
+	core_mapped(&thread->events, &mapping);
+}
+
+void event_mapped(struct thread *thread, uint64_t start, uint64_t size)
+{
+	if (thread->events.events && size && arena_events())
+		tell(thread, start, PAGE_UP(size));
+}
+
+void event_mapped_all(struct thread *thread)
+{
+	uint64_t start, end = 0;
+	const struct range *range;
+
+	if (!thread->events.events || !arena_events())
+		return;
+	for (;;) {
+		/* Telling takes system calls: not with the lock. */
+		translate_lock();
+		range = map_from(end);
+		while (range && (range->kind == RANGE_OWN || !(range->prot & PROT_EXEC)))
+			range = map_next(range);
+		if (range) {
+			start = range->start;
+			end = range->end;
+		}
+		translate_unlock();
+		if (!range)
+			return;
+		tell(thread, start, end - start);
+	}
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Telling whoever records this thread of what it maps. Nothing where nobody does. */
+#ifndef RUNTIME_LINUX_EVENT_MAPPINGS_H
+#define RUNTIME_LINUX_EVENT_MAPPINGS_H
+
+#include <stdint.h>
+
+struct thread;
+
+/* The program has just mapped this, or protected it in another way. */
+void event_mapped(struct thread *thread, uint64_t start, uint64_t size);
+
+/* Another image runs: all of its code. */
+void event_mapped_all(struct thread *thread);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files that say what there is to be counted: to the program the virtual PMU is a device of sysfs,
+ * beside those of the kernel, and its settings are sysctls.
+ *
+ *	virtual.c	the tree: what is there, and what is in it
+ *	virtual_calls.c	the calls that meet it
+ */
+#ifndef RUNTIME_LINUX_VIRTUAL_H
+#define RUNTIME_LINUX_VIRTUAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/linux/syscalls.h"
+
+enum virtual_kind { VIRTUAL_NONE, VIRTUAL_FOLDER, VIRTUAL_FILE, VIRTUAL_LINK };
+
+enum virtual_folder {
+	VIRTUAL_DEVICES, /* with the kernel's own beside ours */
+	VIRTUAL_CPU,
+	VIRTUAL_CPU_CAPS,
+	VIRTUAL_CPU_EVENTS,
+	VIRTUAL_CPU_FORMAT,
+	VIRTUAL_SOFTWARE,   /* where the kernel has none */
+	VIRTUAL_BREAKPOINT, /* likewise */
+	VIRTUAL_SYSCTL,	    /* single files among the kernel's: it is not listed */
+	VIRTUAL_FOLDERS,
+};
+
+struct virtual_node {
+	enum virtual_kind kind;
+	enum virtual_folder folder; /* that it is, or that it is in */
+	unsigned int index;	    /* there */
+};
+
+/* What @path, which is absolute, leads to; with @follow through a link that it ends in. */
+struct virtual_node virtual_find(const char *path, bool follow);
+
+/* The entry @index of a folder: its name and what it is; false behind the last. */
+bool virtual_entry(enum virtual_folder folder, unsigned int index, const char **name,
+		   enum virtual_kind *kind);
+
+/* What is in a file, or where a link leads; returns the length. */
+size_t virtual_text(const struct virtual_node *node, char *text, size_t size);
+
+/* The path of a folder. */
+const char *virtual_path(enum virtual_folder folder);
+
+/* ---- virtual_calls.c ---- */
+
+#define VIRTUAL_OTHER ((int64_t)-515)
+
+/*
+ * A call with @path as seen from @dirfd: its result, or VIRTUAL_OTHER if that is none of ours. The
+ * same for a descriptor: getdents, lseek, close.
+ */
+int64_t virtual_path_call(struct thread *thread, struct syscall *call, int64_t dirfd,
+			  const char *path, bool follow);
+int64_t virtual_fd_call(struct thread *thread, struct syscall *call);
+
+/* Whether the process may have opened folders of ours. */
+bool virtual_any(void);
+
+#endif
