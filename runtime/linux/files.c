@@ -170,7 +170,7 @@ int64_t sys_path(struct thread *thread, struct syscall *call)
 
 	if (copy_string_in(path, call->args[how->path], PATH_MAX) < 3)
 		return syscall_pass(thread, call);
-	int64_t result = virtual_path_call(thread, call, dirfd, path, follows(how, call));
+	result = virtual_path_call(thread, call, dirfd, path, follows(how, call));
 	if (result != VIRTUAL_OTHER)
 		return result;
 	if (files_hidden(dirfd, path))
