@@ -174,6 +174,7 @@ void core_output_end(struct core_output *out, bool sample)
 	if (sample && !attr->watermark && attr->wakeup_events &&
 	    ++ring->samples >= attr->wakeup_events) {
 		ring->samples -= attr->wakeup_events;
+		ring->wakeup++; /* as the kernel counts: a byte, where the watermark is meant */
 		out->wake = true;
 	}
 	if (out->wake)
