@@ -188,5 +188,6 @@ uint32_t arena_used(void)
 
 bool arena_alive(uint32_t page)
 {
-	return is_ours(page) || lock(F_GETLK, F_WRLCK, page, 1) == 1;
+	return is_ours(page) || __atomic_load_n(&thread_at(page)->handed_over, __ATOMIC_ACQUIRE) ||
+	       lock(F_GETLK, F_WRLCK, page, 1) == 1;
 }

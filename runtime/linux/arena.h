@@ -48,7 +48,7 @@ void arena_give(struct thread *thread);
 /* The highest page that there has been. */
 uint32_t arena_used(void);
 
-/* Whether the thread with that page is still there. */
+/* Whether the thread with that page is still there, or about to come. */
 bool arena_alive(uint32_t page);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <asm/errno.h>
 #include <linux/prctl.h>
+#include <linux/time_types.h>
 
 #include "abi/control.h"
 #include "core/core.h"
@@ -84,6 +85,20 @@ void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags)
 	core_task_begin(&child->events, parent->page ? &parent->events : NULL, flags);
 }
 
+void tasks_forked(struct thread *child, int32_t pid)
+{
+	int32_t unknown = 0;
+
+	if (!child->page)
+		return;
+	/* The child itself knows better: in a name space of its own it has another one. */
+	__atomic_compare_exchange_n(&child->events.pid, &unknown, pid, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+	unknown = 0;
+	__atomic_compare_exchange_n(&child->events.tid, &unknown, pid, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
+}
+
 void tasks_begun(struct thread *thread)
 {
 	if (!thread->page)
@@ -142,7 +157,7 @@ void tasks_follow(struct thread *thread)
 	core_task_update(task);
 }
 
-uint32_t tasks_find(int32_t tid)
+static uint32_t find(int32_t tid)
 {
 	for_each_page(page)
 	{
@@ -152,6 +167,19 @@ uint32_t tasks_find(int32_t tid)
 			return page;
 	}
 	return 0;
+}
+
+uint32_t tasks_find(int32_t tid)
+{
+	const struct __kernel_timespec moment = {.tv_nsec = 100000};
+	uint32_t page = find(tid);
+
+	/* A thread beside this one that has not come to say who it is. */
+	for (int i = 0; !page && i < 10000 && !sys(__NR_tgkill, sys(__NR_getpid), tid, 0); i++) {
+		sys(__NR_nanosleep, &moment, NULL);
+		page = find(tid);
+	}
+	return page;
 }
 
 void tasks_watch(uint32_t page)

@@ -18,6 +18,9 @@ void tasks_executed(struct thread *thread);
 
 /* @parent, the caller, is about to make @child with clone(2)'s @flags: what is inherited. */
 void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags);
+/* The parent's: a child of fork(2), which still has its page to take over, is @pid to the parent;
+ * who is told that number may ask for the child at once. */
+void tasks_forked(struct thread *child, int32_t pid);
 /* The child's: it runs. */
 void tasks_begun(struct thread *thread);
 

@@ -368,6 +368,8 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 		lock_all();
 		result = clone_pass(call, child);
 		unlock_all();
+		if (result > 0)
+			tasks_forked(child->thread, (int32_t)result);
 		discard(child, result >= 0);
 	}
 	signal_set_kernel_mask(mask);
