@@ -134,11 +134,14 @@ static pid_t start(struct child *child)
 
 /*
  * One signal to us. What a process sent, it meant for the command; the kernel's own come from the
- * terminal, which tells the command too, or are about us alone.
+ * terminal, which tells the command too, or are about us alone. Our own SIGPIPE, for a pipe that an
+ * event's last reader has closed meanwhile, comes with our own number.
  */
 static void pass_on(pid_t child, const struct signalfd_siginfo *info)
 {
-	if (info->ssi_code <= 0 && (pid_t)info->ssi_pid != child)
+	const pid_t from = (pid_t)info->ssi_pid;
+
+	if (info->ssi_code <= 0 && from != child && from != getpid())
 		kill(child, (int)info->ssi_signo);
 }
 
