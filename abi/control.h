@@ -20,6 +20,8 @@ enum control {
 	CONTROL_CLOSED,
 	/* Events are attached to the task at @page: when its process is gone, so is the task. */
 	CONTROL_WATCH,
+	/* Some events wait for counters: they are to take turns. */
+	CONTROL_CROWDED,
 };
 
 struct control_message {

@@ -10,12 +10,14 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "abi/arena.h"
@@ -25,7 +27,7 @@
 #include "monitor/monitor.h"
 
 /* What epoll(7) says is ready: one of these, and which. */
-enum { READY_SOCKET, READY_PIPE, READY_WATCH };
+enum { READY_SOCKET, READY_PIPE, READY_WATCH, READY_TURN };
 #define READY(kind, index) ((uint64_t)(kind) << 32 | (index))
 
 /* At a time, so that signals get their turn. */
@@ -42,11 +44,12 @@ struct watch {
 };
 
 static struct {
-	int epoll, socket;
+	int epoll, socket, timer;
+	bool ticking;
 	struct pipe *pipes;
 	struct watch *watches;
 	size_t nr_pipes, nr_watches;
-} events = {.epoll = -1, .socket = -1};
+} events = {.epoll = -1, .socket = -1, .timer = -1};
 
 /* ---- pipes ---- */
 
@@ -203,6 +206,31 @@ static void watched_ended(struct watch *watch)
 	end_tasks(watch->pid);
 }
 
+/* ---- turns ---- */
+
+static void tick(bool on)
+{
+	const uint64_t second = 1000000000, ns = on ? core_settings()->rotation : 0;
+	const struct timespec interval = {(time_t)(ns / second), (long)(ns % second)};
+
+	if (on == events.ticking)
+		return;
+	events.ticking = on;
+	timerfd_settime(events.timer, 0, &(struct itimerspec){interval, interval}, NULL);
+}
+
+static void turn(void)
+{
+	uint64_t ticks;
+
+	if (read(events.timer, &ticks, sizeof(ticks)) < 0)
+		return;
+	if (core_crowded())
+		core_rotate();
+	else
+		tick(false);
+}
+
 /* ---- the socket ---- */
 
 static void take(const struct control_message *message, int fd, pid_t sender)
@@ -220,6 +248,9 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 		break;
 	case CONTROL_WATCH:
 		watch(message, sender);
+		break;
+	case CONTROL_CROWDED:
+		tick(true);
 		break;
 	}
 	if (fd >= 0)
@@ -263,18 +294,25 @@ static bool receive(void)
 	return true;
 }
 
+static bool add(int fd, int kind)
+{
+	struct epoll_event ready = {.events = EPOLLIN, .data.u64 = READY(kind, 0)};
+
+	return fd >= 0 && !epoll_ctl(events.epoll, EPOLL_CTL_ADD, fd, &ready);
+}
+
 int events_open(int epoll)
 {
-	struct epoll_event ready = {.events = EPOLLIN, .data.u64 = READY(READY_SOCKET, 0)};
 	int ends[2], on = 1;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -1;
 	events.epoll = epoll;
 	events.socket = ends[0];
+	events.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
-	    shutdown(ends[0], SHUT_WR) < 0 ||
-	    epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &ready) < 0) {
+	    shutdown(ends[0], SHUT_WR) < 0 || !add(ends[0], READY_SOCKET) ||
+	    !add(events.timer, READY_TURN)) {
 		close(ends[1]);
 		events_close();
 		return -1;
@@ -299,6 +337,9 @@ void events_ready(uint64_t what)
 		if (events.watches[index].fd >= 0)
 			watched_ended(&events.watches[index]);
 		break;
+	case READY_TURN:
+		turn();
+		break;
 	}
 }
 
@@ -306,6 +347,8 @@ void events_close(void)
 {
 	if (events.socket >= 0)
 		close(events.socket);
+	if (events.timer >= 0)
+		close(events.timer);
 	for (size_t i = 0; i < events.nr_pipes; i++)
 		if (events.pipes[i].fd >= 0)
 			close(events.pipes[i].fd);
@@ -315,5 +358,5 @@ void events_close(void)
 	free(events.pipes);
 	free(events.watches);
 	memset(&events, 0, sizeof(events));
-	events.epoll = events.socket = -1;
+	events.epoll = events.socket = events.timer = -1;
 }

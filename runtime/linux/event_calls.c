@@ -10,6 +10,7 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_poll.h"
+#include "runtime/linux/event_request.h"
 #include "runtime/linux/uio.h"
 #include "runtime/linux/virtual.h"
 #include "runtime/sys.h"
@@ -148,6 +149,7 @@ static int64_t dup_over(struct thread *thread, struct syscall *call)
 	if (result < 0)
 		return result;
 	event_fds_forget(to, to);
+	event_passed_closed((int)to);
 	if (event)
 		event_closed(&closing);
 	return result;
@@ -191,7 +193,7 @@ static bool any;
 
 bool event_calls_any(void)
 {
-	any |= core_nr_events() != 0 || virtual_any();
+	any |= core_nr_events() != 0 || virtual_any() || event_passed_any();
 	return any;
 }
 
@@ -218,7 +220,9 @@ int64_t event_call(struct thread *thread, struct syscall *call)
 	event = event_of_fd(call->args[calls[number].at]);
 	if (event)
 		return handler(thread, call, event);
-	if (number == __NR_close)
+	if (number == __NR_close) {
 		event_fds_forget((uint32_t)call->args[0], (uint32_t)call->args[0]);
+		event_passed_closed((int)call->args[0]);
+	}
 	return EVENT_CALL_OTHER;
 }

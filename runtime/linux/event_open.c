@@ -10,6 +10,7 @@
 #include "runtime/linux/event_attr.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
+#include "runtime/linux/event_request.h"
 #include "runtime/linux/proc.h"
 #include "runtime/linux/tasks.h"
 #include "runtime/say.h"
@@ -18,20 +19,11 @@
 #define FLAGS                                                                                      \
 	(PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT | PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC)
 
-/* A call as it is being looked at. */
-struct request {
-	union event_attr attr;
-	int pid, cpu, group_fd;
-	unsigned long flags;
-	struct core_rights rights;
-	struct core_target target;
-	uint32_t group;
-};
-
-static int64_t find_group(struct request *request)
+static int64_t find_group(struct event_request *request, struct thread *thread)
 {
 	if (request->group_fd == -1)
 		return 0;
+	event_take_back(thread, request->group_fd);
 	request->group = event_of_fd((uint32_t)request->group_fd);
 	return request->group ? 0 : -EBADF;
 }
@@ -45,7 +37,7 @@ static bool may_attach(int pid)
 	return sys(__NR_readlink, path, link, sizeof(link)) != -EACCES;
 }
 
-static int64_t find_task(struct request *request, struct thread *thread)
+static int64_t find_task(struct event_request *request, struct thread *thread)
 {
 	uint32_t page;
 
@@ -63,7 +55,7 @@ static int64_t find_task(struct request *request, struct thread *thread)
 	return 0;
 }
 
-static int64_t find_target(struct request *request, struct thread *thread)
+static int64_t find_target(struct event_request *request, struct thread *thread)
 {
 	request->target.cpu = request->cpu;
 	if (!(request->flags & PERF_FLAG_PID_CGROUP))
@@ -73,7 +65,7 @@ static int64_t find_target(struct request *request, struct thread *thread)
 }
 
 /* Whoever may be lost now that something is attached to it. */
-static void watch(const struct request *request)
+static void watch(const struct event_request *request)
 {
 	if (request->target.task)
 		tasks_watch(core_page(request->target.task));
@@ -81,10 +73,14 @@ static void watch(const struct request *request)
 		tasks_watch_all();
 }
 
-static int64_t open_event(struct request *request)
+int64_t event_open(struct thread *thread, struct event_request *request)
 {
-	int64_t event, fd;
+	int64_t event, fd, error = find_group(request, thread);
 
+	if (!error)
+		error = find_target(request, thread);
+	if (error)
+		return error;
 	if (!request->target.task)
 		tasks_sweep();
 	event = core_open(&request->attr.attr, &request->target, request->group, request->flags,
@@ -101,13 +97,13 @@ static int64_t open_event(struct request *request)
 
 int64_t sys_perf_event_open(struct thread *thread, struct syscall *call)
 {
-	struct request request = {
+	struct event_request request = {
 		.pid = (int)call->args[1],
 		.cpu = (int)call->args[2],
 		.group_fd = (int)call->args[3],
 		.flags = call->args[4],
 	};
-	int64_t error;
+	int64_t error, fd;
 
 	if (request.flags & ~FLAGS)
 		return -EINVAL;
@@ -119,11 +115,10 @@ int64_t sys_perf_event_open(struct thread *thread, struct syscall *call)
 	if (!error)
 		error = core_open_check(&request.attr.attr, request.pid, request.cpu, request.flags,
 					&request.rights);
-	if (!error)
-		error = find_group(&request);
-	if (!error)
-		error = find_target(&request, thread);
-	return error ? error : open_event(&request);
+	if (error)
+		return error;
+	fd = event_pass(thread, call, &request);
+	return fd == EVENT_CALL_OTHER ? event_open(thread, &request) : fd;
 }
 
 int64_t sys_prctl(struct thread *thread, struct syscall *call)

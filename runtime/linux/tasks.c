@@ -155,6 +155,8 @@ void tasks_follow(struct thread *thread)
 	if (task->bound && task->cpu != cpu)
 		core_task_cpu(task, cpu);
 	core_task_update(task);
+	if (task->crowded)
+		control_send(&(struct control_message){.what = CONTROL_CROWDED}, -1);
 }
 
 static uint32_t find(int32_t tid)

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Events that the kernel counts: software events, tracepoints, probes and those of other PMUs of
+ * the machine. A descriptor of such an event is the kernel's, and nothing of ours is between it and
+ * the program. What was asked for is remembered, since a group cannot have events of both: if one
+ * of ours joins such a group, the group becomes ours.
+ */
+#include <asm/errno.h>
+#include <linux/fcntl.h>
+#include <linux/perf_event.h>
+
+#include "core/core.h"
+#include "runtime/linux/event_calls.h"
+#include "runtime/linux/event_fds.h"
+#include "runtime/linux/event_request.h"
+#include "runtime/linux/memory.h"
+#include "runtime/lock.h"
+#include "runtime/sys.h"
+
+enum { PASSED = 1024 };
+
+struct passed {
+	int fd; /* -1: unused */
+	int group_fd, pid, cpu;
+	unsigned long flags;
+	union event_attr attr;
+};
+
+static struct passed *passed;
+static unsigned int nr_passed;
+static struct lock passed_lock;
+
+bool event_passed_any(void)
+{
+	return __atomic_load_n(&nr_passed, __ATOMIC_RELAXED);
+}
+
+/* With the lock held; fd -1 for one that is unused. */
+static struct passed *find(int fd)
+{
+	for (unsigned int i = 0; i < nr_passed; i++)
+		if (passed[i].fd == fd)
+			return &passed[i];
+	return NULL;
+}
+
+static bool is_passed(int fd)
+{
+	bool found;
+
+	if (!event_passed_any() || fd < 0)
+		return false;
+	lock_take(&passed_lock);
+	found = find(fd);
+	lock_give(&passed_lock);
+	return found;
+}
+
+/* Room for one more: without it nothing is passed that could come to lead a group. */
+static bool make_room(void)
+{
+	bool room;
+
+	lock_take(&passed_lock);
+	if (!passed)
+		passed = memory_allocate(PASSED * sizeof(*passed), 0);
+	room = passed && (nr_passed < PASSED || find(-1));
+	lock_give(&passed_lock);
+	return room;
+}
+
+static void remember(int fd, const struct event_request *request)
+{
+	struct passed *place;
+
+	lock_take(&passed_lock);
+	place = find(-1);
+	if (!place && nr_passed < PASSED)
+		place = &passed[nr_passed++];
+	if (place)
+		*place = (struct passed){
+			.fd = fd,
+			.group_fd = request->group_fd,
+			.pid = request->pid,
+			.cpu = request->cpu,
+			.flags = request->flags,
+			.attr = request->attr,
+		};
+	lock_give(&passed_lock);
+}
+
+void event_passed_closed(int fd)
+{
+	struct passed *place;
+
+	if (!event_passed_any() || fd < 0)
+		return;
+	lock_take(&passed_lock);
+	place = find(fd);
+	if (place)
+		place->fd = -1;
+	lock_give(&passed_lock);
+}
+
+/* ---- which ---- */
+
+/* Asks for records or samples, whose addresses would be those of translated code. */
+static bool records(const struct perf_event_attr *attr)
+{
+	return attr->sample_period || attr->mmap || attr->mmap2 || attr->mmap_data || attr->comm ||
+	       attr->task || attr->context_switch || attr->namespaces || attr->cgroup ||
+	       attr->ksymbol || attr->bpf_event || attr->text_poke;
+}
+
+static bool is_software(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE;
+}
+
+/* What ours count as well, and what it costs to leave it to the kernel is nothing. */
+static bool passes_software(const struct event_request *request)
+{
+	const struct perf_event_attr *attr = &request->attr.attr;
+
+	if (attr->config == PERF_COUNT_SW_DUMMY || attr->config == PERF_COUNT_SW_BPF_OUTPUT)
+		return false;
+	/* The whole system is the tree. */
+	return !records(attr) && request->pid != -1 && !(request->flags & PERF_FLAG_PID_CGROUP);
+}
+
+static bool passes(const struct event_request *request)
+{
+	const uint32_t type = request->attr.attr.type;
+
+	if (!core_settings()->host)
+		return false;
+	if (is_software(&request->attr.attr))
+		return passes_software(request);
+	return type == PERF_TYPE_TRACEPOINT ||
+	       (type >= PERF_TYPE_MAX && type != core_settings()->cpu_type);
+}
+
+int64_t event_pass(struct thread *thread, struct syscall *call, const struct event_request *request)
+{
+	const bool software = is_software(&request->attr.attr);
+	int64_t fd;
+
+	if (!passes(request))
+		return EVENT_CALL_OTHER;
+	if (request->group_fd >= 0 && event_of_fd((uint32_t)request->group_fd))
+		return software ? EVENT_CALL_OTHER : -EINVAL;
+	if (!make_room())
+		return EVENT_CALL_OTHER;
+	fd = syscall_pass(thread, call);
+	/* What the kernel does not let be counted, or knows nothing of, we count. */
+	if (fd < 0 && fd != SYSCALL_NOT_MADE && software)
+		return EVENT_CALL_OTHER;
+	if (fd >= 0)
+		remember((int)fd, request);
+	return fd;
+}
+
+/* ---- back ---- */
+
+/* The kernel's event at @from->fd becomes one of ours. */
+static void take_back(struct thread *thread, const struct passed *from)
+{
+	struct event_request request = {
+		.attr = from->attr,
+		.pid = from->pid,
+		.cpu = from->cpu,
+		.group_fd = from->group_fd,
+		.flags = from->flags,
+	};
+	const unsigned int cloexec = from->flags & PERF_FLAG_FD_CLOEXEC ? O_CLOEXEC : 0;
+	int64_t fd;
+
+	event_rights(&request.rights);
+	fd = event_open(thread, &request);
+	if (fd < 0)
+		return;
+	sys(__NR_dup3, fd, from->fd, cloexec);
+	sys(__NR_close, fd);
+	event_fds_forget((uint64_t)fd, (uint64_t)fd);
+	event_fds_forget((uint64_t)from->fd, (uint64_t)from->fd);
+}
+
+/* The next of the group, the leader first; taken out of the list. */
+static bool next_of_group(int leader, struct passed *next)
+{
+	struct passed *found;
+
+	lock_take(&passed_lock);
+	found = find(leader);
+	for (unsigned int i = 0; i < nr_passed && !found; i++)
+		if (passed[i].fd >= 0 && passed[i].group_fd == leader)
+			found = &passed[i];
+	if (found) {
+		*next = *found;
+		found->fd = -1;
+	}
+	lock_give(&passed_lock);
+	return found;
+}
+
+void event_take_back(struct thread *thread, int fd)
+{
+	struct passed next = {.fd = -1};
+
+	if (!is_passed(fd))
+		return;
+	while (next_of_group(fd, &next))
+		if (is_software(&next.attr.attr))
+			take_back(thread, &next);
+}

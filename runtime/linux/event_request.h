@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* A call of perf_event_open(2), as it is being looked at. */
+#ifndef RUNTIME_LINUX_EVENT_REQUEST_H
+#define RUNTIME_LINUX_EVENT_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/linux/event_attr.h"
+#include "runtime/linux/syscalls.h"
+
+struct event_request {
+	union event_attr attr;
+	int pid, cpu, group_fd;
+	unsigned long flags;
+	struct core_rights rights;
+	struct core_target target;
+	uint32_t group;
+};
+
+/* event_open.c: makes it one of ours, once it has been checked: a descriptor or an errno value. */
+int64_t event_open(struct thread *thread, struct event_request *request);
+
+/* ---- event_passed.c: events that are the kernel's own ---- */
+
+/*
+ * Gives the call to the kernel if that counts such events, and better: the descriptor, or an errno
+ * value, or EVENT_CALL_OTHER when the event is to be one of ours.
+ */
+int64_t event_pass(struct thread *thread, struct syscall *call,
+		   const struct event_request *request);
+
+/*
+ * @fd is to lead a group with an event that is ours: if it is one that was passed, that becomes
+ * ours, too, and all of its group, under the numbers that they have.
+ */
+void event_take_back(struct thread *thread, int fd);
+
+bool event_passed_any(void);
+void event_passed_closed(int fd);
+
+#endif
