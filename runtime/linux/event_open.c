@@ -48,8 +48,9 @@ static int64_t find_task(struct event_request *request, struct thread *thread)
 		return 0;
 	}
 	page = tasks_find(request->pid);
+	/* Whoever is not of this run is not there, but that must not be told to everybody. */
 	if (!page)
-		return -ESRCH;
+		return may_attach(request->pid) ? -ESRCH : -EACCES;
 	request->target.task = core_task(page);
 	request->rights.attach = may_attach(request->pid);
 	return 0;
