@@ -23,6 +23,7 @@
 #include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
+#include "runtime/linux/tasks.h"
 #include "runtime/linux/threads.h"
 #include "runtime/linux/window.h"
 #include "runtime/say.h"
@@ -216,6 +217,7 @@ static _Noreturn void run(const struct stack *stack, uint64_t entry)
 	thread->regs.gpr[REG_RSP] = (uint64_t)stack->top;
 	thread->regs.rip = entry;
 	thread->regs.rflags = 0x202;
+	tasks_boot(thread);
 	translate_run(thread);
 }
 

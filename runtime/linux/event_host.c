@@ -15,6 +15,7 @@
 #include "abi/arena.h"
 #include "abi/control.h"
 #include "core/core.h"
+#include "core/counter.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/control.h"
 #include "runtime/linux/copy.h"
@@ -105,11 +106,6 @@ bool core_host_in_cgroup(const struct core_task *task, uint64_t cgroup)
 
 /* ---- software events ---- */
 
-static void set_counter(struct core_task *task, enum core_kind kind, uint64_t value)
-{
-	__atomic_store_n(&task->counter[kind], (int64_t)value - task->bias[kind], __ATOMIC_RELAXED);
-}
-
 /* What this thread has used, as getrusage(2) says it. */
 static void own_usage(struct core_task *task)
 {
@@ -117,11 +113,12 @@ static void own_usage(struct core_task *task)
 	struct rusage usage = {0};
 
 	sys(__NR_getrusage, OF_THREAD, &usage);
-	set_counter(task, CORE_PAGE_FAULTS_MIN, (uint64_t)usage.ru_minflt);
-	set_counter(task, CORE_PAGE_FAULTS_MAJ, (uint64_t)usage.ru_majflt);
-	set_counter(task, CORE_PAGE_FAULTS, (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt);
-	set_counter(task, CORE_CONTEXT_SWITCHES,
-		    (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw);
+	core_counter_raise(task, CORE_PAGE_FAULTS_MIN, (uint64_t)usage.ru_minflt);
+	core_counter_raise(task, CORE_PAGE_FAULTS_MAJ, (uint64_t)usage.ru_majflt);
+	core_counter_raise(task, CORE_PAGE_FAULTS,
+			   (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt);
+	core_counter_raise(task, CORE_CONTEXT_SWITCHES,
+			   (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw);
 }
 
 #define KINDS_CLOCK (CORE_KIND_BIT(CORE_TASK_CLOCK) | CORE_KIND_BIT(CORE_CPU_CLOCK))
@@ -131,8 +128,8 @@ static void own_usage(struct core_task *task)
 
 static void set_clocks(struct core_task *task, uint64_t ns)
 {
-	set_counter(task, CORE_TASK_CLOCK, ns);
-	set_counter(task, CORE_CPU_CLOCK, ns);
+	core_counter_raise(task, CORE_TASK_CLOCK, ns);
+	core_counter_raise(task, CORE_CPU_CLOCK, ns);
 }
 
 static void look_at_own(struct core_task *task, uint64_t kinds)
@@ -142,7 +139,8 @@ static void look_at_own(struct core_task *task, uint64_t kinds)
 	if (kinds & KINDS_USAGE)
 		own_usage(task);
 	if (kinds & CORE_KIND_BIT(CORE_CPU_MIGRATIONS))
-		set_counter(task, CORE_CPU_MIGRATIONS, proc_migrations(task->pid, task->tid));
+		core_counter_raise(task, CORE_CPU_MIGRATIONS,
+				   proc_migrations(task->pid, task->tid));
 }
 
 /* Of another thread, /proc says what the kernel has counted when it was last switched. */
@@ -153,13 +151,14 @@ static void look_at_other(struct core_task *task, uint64_t kinds)
 	if (kinds & KINDS_CLOCK)
 		set_clocks(task, proc_runtime(task->pid, task->tid));
 	if (kinds & KINDS_USAGE && proc_usage(task->pid, task->tid, &usage)) {
-		set_counter(task, CORE_PAGE_FAULTS_MIN, usage.minor_faults);
-		set_counter(task, CORE_PAGE_FAULTS_MAJ, usage.major_faults);
-		set_counter(task, CORE_PAGE_FAULTS, usage.minor_faults + usage.major_faults);
-		set_counter(task, CORE_CONTEXT_SWITCHES, usage.switches);
+		core_counter_raise(task, CORE_PAGE_FAULTS_MIN, usage.minor_faults);
+		core_counter_raise(task, CORE_PAGE_FAULTS_MAJ, usage.major_faults);
+		core_counter_raise(task, CORE_PAGE_FAULTS, usage.minor_faults + usage.major_faults);
+		core_counter_raise(task, CORE_CONTEXT_SWITCHES, usage.switches);
 	}
 	if (kinds & CORE_KIND_BIT(CORE_CPU_MIGRATIONS))
-		set_counter(task, CORE_CPU_MIGRATIONS, proc_migrations(task->pid, task->tid));
+		core_counter_raise(task, CORE_CPU_MIGRATIONS,
+				   proc_migrations(task->pid, task->tid));
 }
 
 void core_host_software(struct core_task *task, uint64_t kinds)

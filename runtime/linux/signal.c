@@ -174,7 +174,8 @@ static bool is_summons(const struct task *task, const siginfo_t *info)
 
 static bool is_kick(const siginfo_t *info)
 {
-	return info->si_signo == KICK_SIGNAL && info->si_code == SI_QUEUE &&
+	return info->si_signo == KICK_SIGNAL &&
+	       (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) &&
 	       info->si_value.sival_ptr == (void *)KICK_VALUE;
 }
 

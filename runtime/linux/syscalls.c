@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "core/time.h"
+#include "runtime/linux/clock_timer.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/files.h"
@@ -105,8 +106,10 @@ int64_t syscall_pass(struct thread *thread, const struct syscall *call)
 	int64_t result;
 
 	/* What the kernel does for the program is no time of the program's. */
-	if (thread->events.events)
+	if (thread->events.events) {
 		core_clock_stop(&thread->events);
+		clock_timer_stop(thread);
+	}
 	result = syscall_pass_asm(call, &thread->pending);
 	if (thread->events.events)
 		core_clock_start(&thread->events);

@@ -65,6 +65,9 @@ enum detach {
 	DETACH_READY,
 };
 
+/* The timer of clocks that are sampled: clock_timer.h. */
+enum clock_timer { CLOCK_TIMER_NONE, CLOCK_TIMER_STANDS, CLOCK_TIMER_RUNS };
+
 /* A signal that the kernel has delivered to the runtime and the program has not seen yet. */
 struct signal_note {
 	siginfo_t info;
@@ -92,6 +95,9 @@ struct task {
 	/* Of SIGSEGV and SIGBUS: blocked as the program sees it, and waiting for that to end. */
 	signal_set faults_blocked, faults_held;
 	siginfo_t held[2];
+
+	uint32_t clock_timer; /* enum clock_timer; the kernel knows it as: */
+	int32_t timer;
 
 	/* PENDING_NOTE: this is the one that waits. */
 	struct signal_note note;

@@ -9,6 +9,7 @@
 #include "core/core.h"
 #include "core/time.h"
 #include "runtime/linux/arena.h"
+#include "runtime/linux/clock_timer.h"
 #include "runtime/linux/control.h"
 #include "runtime/linux/event_mappings.h"
 #include "runtime/linux/task.h"
@@ -33,12 +34,10 @@ static void settle(struct thread *thread)
 	}
 }
 
-void tasks_first(struct thread *thread)
+static void first(struct thread *thread)
 {
 	struct core_task *task = &thread->events;
 
-	if (!thread->page)
-		return;
 	sys(__NR_prctl, PR_GET_NAME, task->comm);
 	identify(task);
 	core_task_begin(task, NULL, 0);
@@ -63,7 +62,7 @@ static void end_others(const struct thread *thread)
 	}
 }
 
-void tasks_executed(struct thread *thread)
+static void executed(struct thread *thread)
 {
 	struct core_task *task = &thread->events;
 	char comm[sizeof(task->comm)] = "";
@@ -75,6 +74,16 @@ void tasks_executed(struct thread *thread)
 	core_task_exec(task, comm);
 	event_mapped_all(thread);
 	settle(thread);
+}
+
+void tasks_boot(struct thread *thread)
+{
+	if (!thread->page)
+		return;
+	if (thread->events.live)
+		executed(thread);
+	else
+		first(thread);
 }
 
 void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags)
@@ -155,6 +164,7 @@ void tasks_follow(struct thread *thread)
 	if (task->bound && task->cpu != cpu)
 		core_task_cpu(task, cpu);
 	core_task_update(task);
+	clock_timer_follow(thread);
 	if (task->crowded)
 		control_send(&(struct control_message){.what = CONTROL_CROWDED}, -1);
 }

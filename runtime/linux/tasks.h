@@ -11,10 +11,9 @@
 
 #include "runtime/thread.h"
 
-/* At boot: the first of a run, or one that has lost the page that it had; one that goes on with the
- * events that it had before exec. */
-void tasks_first(struct thread *thread);
-void tasks_executed(struct thread *thread);
+/* At boot, when signals can come and the program's registers are known: the first of a run, or one
+ * that goes on with the events that it had before exec. */
+void tasks_boot(struct thread *thread);
 
 /* @parent, the caller, is about to make @child with clone(2)'s @flags: what is inherited. */
 void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags);
@@ -38,7 +37,8 @@ void tasks_follow(struct thread *thread);
  */
 static inline void tasks_update(struct thread *thread)
 {
-	if (__atomic_load_n(&thread->events.changed, __ATOMIC_RELAXED) || thread->events.bound)
+	if (__atomic_load_n(&thread->events.changed, __ATOMIC_RELAXED) || thread->events.bound ||
+	    thread->events.counting_down & CORE_KINDS_SOFTWARE)
 		tasks_follow(thread);
 }
 

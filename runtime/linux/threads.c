@@ -17,6 +17,7 @@
 #include "runtime/linux/arena.h"
 #include "runtime/linux/brk.h"
 #include "runtime/linux/event_calls.h"
+#include "runtime/linux/clock_timer.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/exec.h"
 #include "runtime/linux/memory.h"
@@ -177,10 +178,6 @@ struct thread *threads_boot(uint32_t page)
 		slot_thread(task);
 	settle(task);
 	translate_thread(task->thread);
-	if (before)
-		tasks_executed(task->thread);
-	else
-		tasks_first(task->thread);
 	return task->thread;
 }
 
@@ -267,6 +264,7 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	child->apart = flags & CLONE_VM && !(flags & (CLONE_VFORK | CLONE_THREAD));
 	child->clear = flags & CLONE_CLEAR_SIGHAND;
 	child->waiting = false;
+	child->clock_timer = CLOCK_TIMER_NONE;
 	child->faults_held = 0;
 	child->faults_blocked = parent->task->faults_blocked;
 	child->stack = parent->task->stack;
@@ -433,6 +431,7 @@ int64_t sys_exit(struct thread *thread, struct syscall *call)
 
 	if (!signal_hold(thread, &mask))
 		return SYSCALL_NOT_MADE;
+	clock_timer_end(thread);
 	tasks_end(thread);
 	/* Of a vfork child its parent clears up. */
 	for (; task->vfork;)
