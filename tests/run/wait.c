@@ -497,10 +497,10 @@ static void on_terminal_stop(int number, siginfo_t *info, void *context)
 
 static void case_stop_and_continue(void)
 {
-	int status, go[2];
+	int status, go[2], back[2];
 	pid_t child;
 
-	need(pipe(go) == 0);
+	need(pipe(go) == 0 && pipe(back) == 0);
 	child = fork();
 	if (child == 0) {
 		setpgid(0, 0);
@@ -513,7 +513,9 @@ static void case_stop_and_continue(void)
 		/* A stop that comes before anybody waits for the continuation hides that. */
 		need(read(go[0], &byte, 1) == 1);
 		raise(SIGTSTP);
+		need(read(go[0], &byte, 1) == 1);
 		say("back from the stop, continued %d\n", (int)continued);
+		need(write(back[1], "x", 1) == 1);
 		for (;;)
 			pause();
 	}
@@ -528,7 +530,8 @@ static void case_stop_and_continue(void)
 	kill(child, SIGCONT);
 	need(waitpid(child, &status, WCONTINUED) == child);
 	say_status("child", status);
-	usleep(20000);
+	need(write(go[1], "x", 1) == 1);
+	need(read(back[0], &byte, 1) == 1);
 	for (int i = 0; i < 20; i++) {
 		kill(child, SIGSTOP);
 		need(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
