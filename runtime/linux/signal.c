@@ -89,11 +89,13 @@ static _Noreturn void broken(int number, uint64_t rip, const siginfo_t *info)
 static void redirect(struct thread *thread, const siginfo_t *info, struct sigcontext_64 *context)
 {
 	struct regs regs;
+	struct counts counts;
 	uint64_t rip = context->ip;
 
 	registers_of(context, &regs);
-	switch (translate_recover(thread, &regs)) {
+	switch (translate_recover(thread, &regs, &counts)) {
 	case TRANSLATE_INSIDE:
+		translate_count(thread, &counts);
 		/* Signals of an instruction that is at fault itself tell its address. */
 		if (is_fault(info) && info->si_addr == (void *)rip)
 			thread->task->note.info.si_addr = (void *)regs.rip;

@@ -219,10 +219,13 @@ void emit_miss_in_reach(struct builder *b)
 
 void emit_jcc(struct builder *b)
 {
+	const uint64_t target = insn_target(&b->insn, b->pc);
+
 	align_patch(b, 2);
 	emit8(b, 0x0f);
 	emit8(b, 0x80 | (b->insn.opcode & 0xf));
-	emit_exit(b, insn_target(&b->insn, b->pc), EXIT_LINK);
+	if (!b->count.kinds || !count_jcc(b, target))
+		emit_exit(b, target, EXIT_LINK);
 }
 
 /*
@@ -230,6 +233,7 @@ void emit_jcc(struct builder *b)
  */
 void emit_loop(struct builder *b)
 {
+	const uint64_t target = insn_target(&b->insn, b->pc);
 	uint8_t *on;
 
 	if (b->insn.prefixes & PREFIX_ADDRESS)
@@ -239,8 +243,10 @@ void emit_loop(struct builder *b)
 	mark_pc(b, b->pc + b->insn.length, 0);
 	EMIT(b, 0xeb, 0);
 	on = b->at;
-	mark_pc(b, insn_target(&b->insn, b->pc), 0);
-	emit_exit_jump(b, insn_target(&b->insn, b->pc), EXIT_LINK);
+	mark(b, (struct state){.pc = target, .done = true});
+	if (b->count.kinds)
+		count_taken(b, target);
+	emit_exit_jump(b, target, EXIT_LINK);
 	on[-1] = b->at - on;
 }
 
@@ -320,6 +326,7 @@ static void emit_call_and_pad(struct builder *b, uint64_t target)
 		.pc = b->pc,
 		.address = address,
 		.target = target,
+		.counts = b->count.insn,
 	};
 	b->pad = offset_here(b);
 	loop = emit_verify(b, address, AT_STACK);
@@ -360,13 +367,15 @@ static void emit_thunk(struct builder *b, const struct thunk *thunk)
 	uint32_t relative = b->at - thunk->call;
 
 	__builtin_memcpy(thunk->call - 4, &relative, 4);
+	b->pc = thunk->pc;
+	b->count.insn = b->count.added = thunk->counts;
 	push_address(b, thunk, thunk->target == THUNK_INDIRECT ? SPILL_RCX : 0);
 	pushed = b->at;
 	if (thunk->target == THUNK_INDIRECT) {
 		mark(b, missed[AT_TARGET]);
 		emit_table_jump(b);
 	} else {
-		mark_pc(b, thunk->target, 0);
+		mark(b, (struct state){.pc = thunk->target, .done = true});
 		emit_exit_jump(b, thunk->target, EXIT_LINK);
 	}
 	if (far) {

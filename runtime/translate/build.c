@@ -184,31 +184,39 @@ static enum next control(struct builder *b)
 /* One instruction, at b->pc, which moves on. */
 static enum next step(struct builder *b)
 {
+	enum next next = GO_ON;
+
 	emit_miss_in_reach(b);
 	mark_pc(b, b->pc, 0);
 	if (b->draft)
 		b->draft->insns[b->nr_insns] = (struct position){b->pc, offset_here(b)};
+	if (b->count.kinds)
+		count_before(b);
 	b->nr_insns++;
 	b->source_end = b->pc + b->insn.length;
 	if (__builtin_expect(insn_uses_gs(&b->insn), 0)) {
 		emit_exit_jump(b, b->pc, EXIT_DETACH);
-		return STOPPED;
+		next = STOPPED;
+	} else if (b->insn.class != INSN_PLAIN) {
+		next = control(b);
+	} else {
+		plain(b);
+		b->pc += b->insn.length;
 	}
-	if (b->insn.class != INSN_PLAIN)
-		return control(b);
-	plain(b);
-	b->pc += b->insn.length;
-	return GO_ON;
+	if (b->count.kinds)
+		count_after(b);
+	return next;
 }
 
 /* ---- fragments ---- */
 
 static bool full(const struct builder *b)
 {
-	return b->nr_insns >= b->limit || b->nr_exits + b->nr_thunks >= MAX_EXITS ||
-	       b->fragment->nr_entries >= MAX_ENTRIES ||
-	       offset_here(b) - b->fragment->start >
-		       FRAGMENT_BYTES - 2 * INSN_BYTES - MAX_EXITS * THUNK_BYTES;
+	return b->nr_insns >= b->limit ||
+	       b->nr_exits + b->nr_thunks + b->count.nr_late >= MAX_EXITS ||
+	       b->fragment->nr_entries >= MAX_ENTRIES || !count_room(b) ||
+	       offset_here(b) - b->fragment->start + count_late_bytes(&b->count) >
+		       FRAGMENT_BYTES - 3 * INSN_BYTES - MAX_EXITS * THUNK_BYTES;
 }
 
 /* The fragment ends right behind a call after all: what was an entry only stands for the pad. The
@@ -254,7 +262,8 @@ static bool known_call(struct builder *b)
 		return false;
 	if (cache_find(b->cache, b->pc))
 		return true;
-	add_entry(b, b->pc, offset_here(b));
+	/* Amid a segment it gets its body with what comes late. */
+	add_entry(b, b->pc, b->count.open ? 0 : offset_here(b));
 	return false;
 }
 
@@ -279,11 +288,15 @@ static enum next build_next(struct builder *b, struct build_fault *fault)
 	return next == GO_ON && (last || !worth_going_on(b, class)) ? STOP : next;
 }
 
-/* The one way in which fragments end that do not end in a branch. */
-static void end_with_jump(struct builder *b)
+/* Behind the last instruction: the one way in which fragments end that do not end in a branch. */
+static void emit_end(struct builder *b, enum next next)
 {
-	mark_pc(b, b->pc, 0);
-	emit_exit_jump(b, b->pc, b->fragment->flags & FRAGMENT_STEP ? EXIT_STEP : EXIT_LINK);
+	count_close(b);
+	if (next != STOPPED) {
+		mark_pc(b, b->pc, 0);
+		emit_exit_jump(b, b->pc,
+			       b->fragment->flags & FRAGMENT_STEP ? EXIT_STEP : EXIT_LINK);
+	}
 }
 
 /* What the fragment begins with: puts into @entry where that is. */
@@ -317,6 +330,8 @@ static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct bui
 		return false;
 	}
 	b->cache->code_next = (b->cache->code_next + 15) & ~15u;
+	if (cache_instruments(b->cache))
+		b->cache->code_next += count_head(b->cache->lookup.code + b->cache->code_next);
 	b->at = b->cache->lookup.code + b->cache->code_next;
 	b->pc = b->source_end = pc;
 	b->limit = MAX_INSNS;
@@ -401,6 +416,7 @@ static void end(struct builder *b)
 	struct fragment *f = b->fragment;
 
 	emit_out_of_line(b);
+	count_late(b);
 	add_targets(b);
 	f->nr_insns = b->nr_insns;
 	f->end = offset_here(b);
@@ -425,7 +441,7 @@ static void add_arrival(struct cache *cache, uint32_t id, enum arrival arrival)
 	take_page(&b, b.pc >> PAGE_SHIFT);
 	with = *e;
 	emit_arrival(&b, &with);
-	end_with_jump(&b);
+	emit_end(&b, STOP);
 	end(&b);
 	/* Other threads find it here, so only now. */
 	e->landing = with.landing;
@@ -438,6 +454,7 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 	struct draft draft;
 	uint32_t id = cache_find(cache, pc);
 	struct builder b = {.cache = cache, .draft = &draft};
+	struct late late[LATE_MAX];
 	struct entry *entry;
 	enum next next = GO_ON;
 
@@ -457,16 +474,16 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 		else
 			next = STOP;
 	}
+	count_start(&b, late);
 	while (next == GO_ON)
 		next = build_next(&b, fault);
 	if (!b.nr_insns) {
 		cache->nr_entries = b.fragment->entries;
 		return 0;
 	}
-	if (next != STOPPED) {
+	if (next != STOPPED)
 		retract_entry(&b);
-		end_with_jump(&b);
-	}
+	emit_end(&b, next);
 	end(&b);
 	return id;
 }
@@ -475,11 +492,12 @@ uint32_t build_step(struct cache *cache, uint64_t pc, struct build_fault *fault)
 {
 	struct draft draft;
 	struct builder b = {.cache = cache, .draft = &draft};
+	struct late late[LATE_MAX];
 
 	if (!begin(&b, pc, FRAGMENT_STEP, fault) || !next_insn(&b, fault))
 		return 0;
-	if (step(&b) != STOPPED)
-		end_with_jump(&b);
+	count_start(&b, late);
+	emit_end(&b, step(&b));
 	end(&b);
 	return b.fragment->start;
 }
@@ -497,6 +515,7 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 		.asked = address,
 		.state = {.pc = f.pc},
 	};
+	struct late late[LATE_MAX];
 	enum next next = GO_ON;
 
 	if (f.source) {
@@ -509,13 +528,15 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 	emit_arrival(&b, &(struct entry){0});
 	if (f.checked)
 		emit_check(&b);
+	count_start(&b, late);
 	while (b.nr_insns < f.nr_insns && here(&b) <= address) {
 		if (!fetch(&b, &(struct build_fault){0}))
 			return b.state;
 		next = step(&b);
 	}
-	if (next != STOPPED && here(&b) <= address)
-		end_with_jump(&b);
+	if (here(&b) <= address)
+		emit_end(&b, next);
 	emit_out_of_line(&b);
+	count_late(&b);
 	return b.state;
 }

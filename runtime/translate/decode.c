@@ -608,7 +608,6 @@ static void string_effects(const struct insn *insn, struct insn_effects *e)
 	/* With rcx at 0 nothing happens at all. */
 	touch(e, RCX, ACCESS_RW, 8);
 	e->read |= e->written;
-	e->flags_read |= e->flags_written;
 }
 
 /*
@@ -687,6 +686,18 @@ bool insn_uses_gs(const struct insn *insn)
 	return false;
 }
 
+void insn_flags(const struct insn *insn, uint8_t *read, uint8_t *written)
+{
+	const struct insn_shape *s = insn->shape;
+	const bool repeated = insn->prefixes & (PREFIX_REP | PREFIX_REPNE);
+
+	*read = s->flags_read;
+	*written = s->flags_written;
+	if (((s->traits & TRAIT_COUNT) && may_shift_by_zero(insn)) ||
+	    ((s->traits & TRAIT_STRING) && repeated))
+		*read |= *written;
+}
+
 void insn_effects(const struct insn *insn, struct insn_effects *effects)
 {
 	const struct insn_shape *s = insn->shape;
@@ -694,9 +705,8 @@ void insn_effects(const struct insn *insn, struct insn_effects *effects)
 	*effects = (struct insn_effects){
 		.read = s->reads,
 		.written = s->writes,
-		.flags_read = s->flags_read,
-		.flags_written = s->flags_written,
 	};
+	insn_flags(insn, &effects->flags_read, &effects->flags_written);
 	/* 90 is the nop that xchg rax, rax once was, with f3 pause; with REX.B it is still an xchg.
 	 */
 	if (insn->opcode == 0x90 && s->opreg_access &&
@@ -711,8 +721,6 @@ void insn_effects(const struct insn *insn, struct insn_effects *effects)
 		stack_effects(insn, effects);
 	if (s->traits & TRAIT_STRING)
 		string_effects(insn, effects);
-	if ((s->traits & TRAIT_COUNT) && may_shift_by_zero(insn))
-		effects->flags_read |= effects->flags_written;
 	if (s->traits & TRAIT_MOVDIR64B)
 		add_memory(effects, (insn->modrm >> 3 & 7) | (insn->rex & REX_R ? 8 : 0), ACCESS_W,
 			   64);

@@ -131,6 +131,9 @@ struct insn_effects {
 
 void insn_effects(const struct insn *insn, struct insn_effects *effects);
 
+/* The flags alone. */
+void insn_flags(const struct insn *insn, uint8_t *read, uint8_t *written);
+
 /* Whether it depends on GS: accesses memory through it, reads its base or changes it. */
 bool insn_uses_gs(const struct insn *insn);
 

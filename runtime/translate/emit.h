@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "runtime/translate/cache.h"
+#include "runtime/translate/count.h"
 #include "runtime/translate/decode.h"
 #include "runtime/translate/translate.h"
 
@@ -26,7 +27,9 @@ enum spill {
 	SPILL_RCX = 1,
 	SPILL_RDX = 2,
 	SPILL_RAX = 4,
-	SPILL_FAR = 8, /* state.far is in the slot of rax */
+	SPILL_FAR = 8,	      /* state.far is in the slot of rax */
+	SPILL_FLAGS = 16,     /* in ax, by lahf and seto */
+	SPILL_LOW_FLAGS = 32, /* in ah, by lahf */
 };
 
 /*
@@ -39,6 +42,8 @@ struct state {
 	uint8_t spills;
 	uint8_t far;
 	int8_t rsp;
+	bool done; /* the instruction at hand has been executed, though the program is at it */
+	struct counts counts; /* what the program has done and not counted yet */
 };
 
 /* What a call goes through on its way to its target; emitted behind the fragment. */
@@ -47,6 +52,7 @@ struct thunk {
 	uint64_t pc;
 	uint64_t address; /* of the return */
 	uint64_t target;
+	struct counts counts; /* of the call */
 };
 
 #define THUNK_INDIRECT 1 /* for a target in thread->target; no call has this one */
@@ -75,6 +81,8 @@ struct builder {
 	unsigned int nr_insns;
 	unsigned int limit; /* as many at most */
 	uint32_t pad;	    /* where the last pad begins */
+	struct count count;
+	uint8_t nr_decisions; /* of those that are kept in the fragment: count.c */
 
 	struct draft *draft; /* NULL in a rehearsal */
 	unsigned int nr_exits;
@@ -107,7 +115,7 @@ static inline uint64_t here(const struct builder *b)
 static inline void mark(struct builder *b, struct state state)
 {
 	if (__builtin_expect(b->asked != 0, 0) && here(b) <= b->asked)
-		b->state = state;
+		b->state = state, b->state.counts = count_state(b, &state);
 }
 
 static inline void mark_pc(struct builder *b, uint64_t pc, uint8_t spills)

@@ -22,10 +22,29 @@ static bool between(uint64_t rip, const char *start, const char *end)
 	return rip >= (uint64_t)start && rip < (uint64_t)end;
 }
 
+/* As lahf left them in ah, and seto in al. */
+static uint64_t low_flags(uint64_t rflags, uint64_t kept)
+{
+	const uint64_t low = 0xd5;
+
+	return (rflags & ~low) | (kept >> 8 & low);
+}
+
+static uint64_t kept_flags(uint64_t rflags, uint64_t kept)
+{
+	const uint64_t overflow = 0x800;
+
+	return (low_flags(rflags, kept) & ~overflow) | (kept & 1 ? overflow : 0);
+}
+
 static void apply(const struct thread *thread, struct state state, struct regs *regs)
 {
 	uint64_t *gpr = regs->gpr;
 
+	if (state.spills & SPILL_FLAGS)
+		regs->rflags = kept_flags(regs->rflags, gpr[REG_RAX]);
+	if (state.spills & SPILL_LOW_FLAGS)
+		regs->rflags = low_flags(regs->rflags, gpr[REG_RAX]);
 	if (state.spills & SPILL_RCX)
 		gpr[REG_RCX] = thread->spill_rcx;
 	if (state.spills & SPILL_RDX)
@@ -47,14 +66,6 @@ static void apply(const struct thread *thread, struct state state, struct regs *
 		gpr[REG_RSP] += 8;
 		break;
 	}
-}
-
-/* As lahf and seto left them in ax. */
-static uint64_t kept_flags(uint64_t rflags, uint64_t kept)
-{
-	const uint64_t low = 0xd5, overflow = 0x800;
-
-	return (rflags & ~(low | overflow)) | (kept >> 8 & low) | (kept & 1 ? overflow : 0);
 }
 
 static const struct state jump_state = {.where = AT_TARGET, .spills = SPILL_RCX};
@@ -108,30 +119,55 @@ static enum translate_place recover_way_out(const struct thread *thread, const s
 }
 
 static void recover_fragment(const struct thread *thread, struct cache *cache,
-			     const struct fragment *f, struct regs *regs)
+			     const struct fragment *f, struct regs *regs, struct counts *counts)
 {
 	uint8_t buffer[FRAGMENT_BYTES];
+	const struct state state = rehearse(cache, f, regs->rip, buffer);
 
-	apply(thread, rehearse(cache, f, regs->rip, buffer), regs);
+	*counts = state.counts;
+	apply(thread, state, regs);
 }
 
-enum translate_place translate_recover(const struct thread *thread, struct regs *regs)
+/* On its way out, all of the fragment has been counted. */
+static void recover_stub(const struct target *target, struct regs *regs, struct counts *counts)
 {
-	struct cache *cache = cache_at(regs->rip);
-	const struct fragment *f;
-	uint32_t offset;
+	regs->rip = target->pc;
+	if (target->kind == EXIT_SYSCALL || target->kind == EXIT_INT80)
+		counts->of[CORE_INSTRUCTIONS] = -1;
+}
 
-	if (!cache)
-		return recover_assembly(thread, regs);
-	offset = regs->rip - (uint64_t)cache->lookup.code;
+static enum translate_place recover_code(const struct thread *thread, struct cache *cache,
+					 struct regs *regs, struct counts *counts)
+{
+	const uint32_t offset = (uint32_t)(regs->rip - (uint64_t)cache->lookup.code);
+	const struct fragment *f;
+
 	if (offset < WAYS_OUT)
 		return recover_way_out(thread, cache, offset, regs);
 	if (offset >= cache->stubs) {
-		regs->rip = cache->targets[(offset - cache->stubs) / STUB_BYTES].pc;
+		recover_stub(&cache->targets[(offset - cache->stubs) / STUB_BYTES], regs, counts);
 		return TRANSLATE_INSIDE;
 	}
 	f = cache_fragment_at(cache, offset);
 	if (f)
-		recover_fragment(thread, cache, f, regs);
+		recover_fragment(thread, cache, f, regs, counts);
 	return f ? TRANSLATE_INSIDE : TRANSLATE_ELSEWHERE;
+}
+
+enum translate_place translate_recover(const struct thread *thread, struct regs *regs,
+				       struct counts *counts)
+{
+	struct cache *cache = cache_at(regs->rip);
+
+	*counts = (struct counts){0};
+	return cache ? recover_code(thread, cache, regs, counts) : recover_assembly(thread, regs);
+}
+
+void translate_count(struct thread *thread, const struct counts *counts)
+{
+	const uint64_t counted = ((const struct cache *)thread->lookup)->does.counted;
+
+	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
+		if (counted >> kind & 1)
+			thread->events.counter[kind] += counts->of[kind];
 }

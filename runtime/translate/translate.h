@@ -83,13 +83,24 @@ enum translate_place {
 	TRANSLATE_LEAVING,   /* on the way out to the dispatcher: it will look at thread->pending */
 };
 
+/* Numbers of events, by enum core_kind: those that are counted exactly. */
+#define COUNT_KINDS (CORE_STORES + 1)
+
+struct counts {
+	int8_t of[COUNT_KINDS];
+};
+
 /*
  * @regs holds what a signal frame of @thread says, with rip in the code cache or in the assembly
- * around it. Takes no lock, and some 8 KiB of stack. For TRANSLATE_INSIDE @regs becomes the state
+ * around it. Takes no lock, and some 12 KiB of stack. For TRANSLATE_INSIDE @regs becomes the state
  * in which the processor would be were it executing the program itself: before an instruction, or
- * after it when its work is done.
+ * after it when its work is done. Only flags that the program is going to set before it asks for
+ * them may differ. If the thread is not going to continue where it was, @counts has to be added
+ * (translate_count()) for its counters to be what they are in that state.
  */
-enum translate_place translate_recover(const struct thread *thread, struct regs *regs);
+enum translate_place translate_recover(const struct thread *thread, struct regs *regs,
+				       struct counts *counts);
+void translate_count(struct thread *thread, const struct counts *counts);
 
 /* For fork: nothing of the translator is half done while the lock is held. */
 void translate_lock(void);

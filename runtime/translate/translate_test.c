@@ -3,7 +3,8 @@
  * Random programs, executed natively and in the translator in one process: registers, flags, memory
  * and vector registers have to agree at the end; and, single-stepped, whatever byte of the code
  * cache a signal hits, what translate_recover() makes of it has to be a state that the processor
- * went through natively, in order.
+ * went through natively, in order. Where it counts, what has been counted has to be what the
+ * instructions that were single-stepped natively up to there add up to.
  *
  * Usage: test-translate [PROGRAMS [SEED]]. A program is made of its seed alone.
  */
@@ -16,6 +17,7 @@
 #include <time.h>
 
 #include "runtime/translate/caches.h"
+#include "runtime/translate/decode.h"
 #include "runtime/translate/tables.h"
 
 /* ---- random numbers ---- */
@@ -521,14 +523,25 @@ static bool differ(uint64_t program, const char *what, const struct regs *native
 
 #define TRACE_MAX 20000
 
+struct sums {
+	int64_t of[COUNT_KINDS];
+};
+
 static struct trace {
 	struct regs *states;
+	struct sums *sums;   /* of all before each state */
+	uint8_t *live_flags; /* enum insn_flag: which the program asks for before it sets them */
 	unsigned int n;
 	/* Of the run in the translator. */
 	unsigned int now, points;
+	struct sums start; /* of the counters */
 	struct regs wrong;
+	struct sums wrong_sums;
 	bool failed;
 } trace;
+
+/* What the code has to do that the tests run in. */
+static struct instrumentation does;
 
 static void on_native_step(int signo, siginfo_t *info, void *context)
 {
@@ -538,6 +551,124 @@ static void on_native_step(int signo, siginfo_t *info, void *context)
 	host_regs(context, &regs);
 	if (regs.rip - (uint64_t)world->code < CODE_SIZE && trace.n < TRACE_MAX)
 		trace.states[trace.n++] = regs;
+}
+
+/* ---- what the native run adds up to ---- */
+
+static bool repeats(const struct insn *insn, unsigned int i)
+{
+	return insn->prefixes & (PREFIX_REP | PREFIX_REPNE) && i + 1 < trace.n &&
+	       trace.states[i + 1].rip == trace.states[i].rip;
+}
+
+/* Of a jcc: where it leads does not tell, since it may lead to the next instruction. */
+static bool holds(unsigned int condition, uint64_t rflags)
+{
+	const bool c = rflags & 1, p = rflags & 4, z = rflags & 0x40, s = rflags & 0x80,
+		   o = rflags & 0x800;
+	const bool bases[] = {o, c, z, c || z, s, p, s != o, z || s != o};
+
+	return bases[condition >> 1 & 7] != (condition & 1);
+}
+
+static void add_insn(struct sums *sums, const struct insn *insn, unsigned int i)
+{
+	const struct regs *regs = &trace.states[i];
+	const uint64_t next = regs->rip + insn->length;
+	const bool jumps = insn->class == INSN_JCC
+				   ? holds(insn->opcode, regs->rflags)
+				   : i + 1 < trace.n && trace.states[i + 1].rip != next;
+	struct insn_effects effects;
+
+	insn_effects(insn, &effects);
+	sums->of[CORE_INSTRUCTIONS]++;
+	for (unsigned int m = 0; m < effects.nr_memory; m++) {
+		sums->of[CORE_LOADS] += effects.memory[m].access & ACCESS_R ? 1 : 0;
+		sums->of[CORE_STORES] += effects.memory[m].access & ACCESS_W ? 1 : 0;
+	}
+	switch (insn->class) {
+	case INSN_JCC:
+	case INSN_LOOP:
+		sums->of[CORE_BRANCHES_CONDITIONAL]++;
+		sums->of[CORE_BRANCHES_TAKEN] += jumps;
+		break;
+	case INSN_CALL_INDIRECT:
+	case INSN_JMP_INDIRECT:
+		sums->of[CORE_BRANCHES_INDIRECT]++;
+		/* fall through */
+	case INSN_CALL:
+	case INSN_JMP:
+	case INSN_RET:
+		sums->of[CORE_BRANCHES_TAKEN]++;
+		sums->of[CORE_RETURNS] += insn->class == INSN_RET;
+		sums->of[CORE_CALLS] +=
+			insn->class == INSN_CALL || insn->class == INSN_CALL_INDIRECT;
+		break;
+	default:
+		return;
+	}
+	sums->of[CORE_BRANCHES]++;
+}
+
+static void add_up(void)
+{
+	struct sums sums = {{0}};
+	struct insn insn;
+	uint8_t live = 0xff;
+
+	for (unsigned int i = 0; i < trace.n; i++) {
+		trace.sums[i] = sums;
+		insn_decode(&insn, (const uint8_t *)trace.states[i].rip, INSN_MAX);
+		if (!repeats(&insn, i))
+			add_insn(&sums, &insn, i);
+	}
+	trace.sums[trace.n] = sums;
+	for (unsigned int i = trace.n; i--;) {
+		struct insn_effects effects;
+
+		insn_decode(&insn, (const uint8_t *)trace.states[i].rip, INSN_MAX);
+		insn_effects(&insn, &effects);
+		live = (live & ~effects.flags_written) | effects.flags_read;
+		trace.live_flags[i] = live;
+	}
+}
+
+static struct sums counted(const struct counts *more)
+{
+	struct sums sums;
+
+	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
+		sums.of[kind] = host_thread()->events.counter[kind] + more->of[kind];
+	return sums;
+}
+
+static bool same_sums(const struct sums *a, const struct sums *b)
+{
+	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
+		if (does.counted >> kind & 1 && a->of[kind] - trace.start.of[kind] != b->of[kind])
+			return false;
+	return true;
+}
+
+/* The bits of rflags for those of enum insn_flag. */
+static uint64_t rflags_of(uint8_t flags)
+{
+	static const uint16_t bits[] = {0x800, 0x80, 0x40, 0x10, 4, 1, 0x400, 0x200};
+	uint64_t rflags = 0;
+
+	for (unsigned int i = 0; i < 8; i++)
+		rflags |= flags >> i & 1 ? bits[i] : 0;
+	return rflags;
+}
+
+/* Where something is counted, flags that nobody asks for may be lost. */
+static bool as_in_trace(unsigned int i, const struct regs *regs, const struct sums *sums)
+{
+	struct regs native = trace.states[i];
+	const uint64_t dead = does.counted ? ~rflags_of(trace.live_flags[i]) : 0;
+
+	native.rflags = (native.rflags & ~dead) | (regs->rflags & dead);
+	return same_state(&native, regs) && same_sums(sums, &trace.sums[i]);
 }
 
 /* Whether the instruction at @i did nothing but jump: there need not be a byte that stands for it.
@@ -551,14 +682,14 @@ static bool only_jumps(unsigned int i)
 }
 
 /* The state has to be the one that the last point had, or the next one. */
-static bool follows(const struct regs *regs)
+static bool follows(const struct regs *regs, const struct sums *sums)
 {
 	unsigned int last = trace.now + 1;
 
 	while (last + 1 < trace.n && only_jumps(last))
 		last++;
 	for (unsigned int i = trace.now; i <= last && i < trace.n; i++)
-		if (same_state(&trace.states[i], regs)) {
+		if (as_in_trace(i, regs, sums)) {
 			trace.now = i;
 			return true;
 		}
@@ -568,11 +699,13 @@ static bool follows(const struct regs *regs)
 static void on_translated_step(int signo, siginfo_t *info, void *context)
 {
 	ucontext_t *c = context;
+	struct counts counts;
+	struct sums sums;
 	struct regs regs;
 
 	(void)signo, (void)info;
 	host_regs(c, &regs);
-	switch (translate_recover(host_thread(), &regs)) {
+	switch (translate_recover(host_thread(), &regs, &counts)) {
 	case TRANSLATE_ELSEWHERE:
 		/* It comes back with the program's flags. */
 		c->uc_mcontext.gregs[17] &= ~TRAP_FLAG;
@@ -585,8 +718,10 @@ static void on_translated_step(int signo, siginfo_t *info, void *context)
 	trace.points++;
 	if (trace.failed || regs.rip - (uint64_t)world->code >= CODE_SIZE)
 		return;
-	trace.failed = !follows(&regs);
+	sums = counted(&counts);
+	trace.failed = !follows(&regs, &sums);
 	trace.wrong = regs;
+	trace.wrong_sums = sums;
 }
 
 static void on_step(void (*handler)(int, siginfo_t *, void *))
@@ -666,12 +801,19 @@ static bool recovers(uint64_t program)
 	on_step(on_native_step);
 	start_state(&regs, native_finish, TRAP_FLAG);
 	native_run(&regs);
+	add_up();
 	on_step(on_translated_step);
 	start_state(&regs, host_finish, TRAP_FLAG);
+	trace.start = counted(&(struct counts){{0}});
 	host_run(&regs);
 	if (trace.failed && getenv("SHOW"))
 		for (unsigned int i = trace.now ? trace.now - 1 : 0; i < trace.now + 4; i++)
 			show("#", &trace.states[i]);
+	if (trace.failed && does.counted)
+		for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
+			printf("# kind %u: %ld, native %ld\n", kind,
+			       trace.wrong_sums.of[kind] - trace.start.of[kind],
+			       trace.sums[trace.now].of[kind]);
 	if (trace.failed)
 		return differ(program, "a state that never was", &trace.states[trace.now],
 			      &trace.wrong);
@@ -680,11 +822,55 @@ static bool recovers(uint64_t program)
 	return true;
 }
 
-static void run(unsigned int number, const char *name, bool (*test)(uint64_t), unsigned int n,
-		uint64_t first)
+/* What host_finish does until it is left. */
+static const struct sums finish = {{[CORE_INSTRUCTIONS] = 5, [CORE_STORES] = 3}};
+
+/* Running freely it counts the same. */
+static bool sums_agree(uint64_t program)
 {
+	struct regs regs;
+	struct sums sums;
+
+	for (unsigned int round = 0; round < 2; round++) {
+		start_state(&regs, host_finish, 0);
+		trace.start = counted(&(struct counts){{0}});
+		host_run(&regs);
+		sums = counted(&(struct counts){{0}});
+		for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
+			sums.of[kind] -= finish.of[kind];
+		if (!same_sums(&sums, &trace.sums[trace.n])) {
+			printf("# program %#lx:", program);
+			for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
+				printf(" %ld/%ld", sums.of[kind] - trace.start.of[kind],
+				       trace.sums[trace.n].of[kind]);
+			printf("\n");
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Some kinds, or all of them. */
+static bool counts(uint64_t program)
+{
+	static const uint64_t kinds[] = {CORE_KINDS_EXACT, 3, 1, 8, 0x180};
+	bool good;
+
+	does = (struct instrumentation){.counted = kinds[program % 5]};
+	good = translate_instrument(host_thread(), &does) && recovers(program) &&
+	       sums_agree(program);
+	if (!good)
+		printf("# kinds %#lx\n", does.counted);
+	does = (struct instrumentation){0};
+	return translate_instrument(host_thread(), &does) && good;
+}
+
+static void run(const char *name, bool (*test)(uint64_t), unsigned int n, uint64_t first)
+{
+	static unsigned int number;
 	unsigned int i;
 
+	number++;
 	for (i = 0; i < n && test(first + i); i++)
 		;
 	printf("%sok %u - %s: %u programs from seed %#lx on\n", i < n ? "not " : "", number, name,
@@ -770,13 +956,13 @@ static bool is_emptied(uint64_t program)
 /* In caches for more and more instrumentation, and, when there can be no more, in the last. */
 static bool has_many_caches(uint64_t program)
 {
-	struct instrumentation does = {.counted = program % (2 * CACHES_MAX)};
+	struct instrumentation wanted = {.counted = program % (2 * CACHES_MAX)};
 	struct cache *cache;
 
-	if (!translate_instrument(host_thread(), &does))
+	if (!translate_instrument(host_thread(), &wanted))
 		return false;
 	cache = (struct cache *)host_thread()->lookup;
-	if (does.counted & ~cache->does.counted)
+	if (wanted.counted & ~cache->does.counted)
 		return false;
 	if (!agrees(program) || cache->nr_fragments < 3)
 		return false;
@@ -824,22 +1010,28 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc > 3)
 		be(argv[3]);
-	printf("1..11\n");
+	printf("1..15\n");
 	trace.states = malloc(TRACE_MAX * sizeof(*trace.states));
+	trace.sums = malloc((TRACE_MAX + 1) * sizeof(*trace.sums));
+	trace.live_flags = malloc(TRACE_MAX);
 	host_start();
-	run(1, "the C library runs", runs_library, 3, 1000);
-	run(2, "vsyscalls are made", has_vsyscall, 1, 0);
+	run("the C library runs", runs_library, 3, 1000);
+	run("vsyscalls are made", has_vsyscall, 1, 0);
 	new_world(MAP_32BIT, PROT_READ | PROT_EXEC);
-	run(3, "random programs in low memory end alike", agrees, programs, first << 20);
-	run(4, "every step has a true state", recovers, programs / 20 + 1, first << 20);
+	run("random programs in low memory end alike", agrees, programs, first << 20);
+	run("every step has a true state", recovers, programs / 20 + 1, first << 20);
+	run("every step is counted", counts, programs / 10 + 1, first << 20);
 	new_world(0, PROT_READ | PROT_EXEC);
-	run(5, "random programs in high memory end alike", agrees, programs, first << 21);
-	run(6, "every step has a true state", recovers, programs / 20 + 1, first << 21);
-	run(7, "a full cache is emptied", is_emptied, 10, first << 20);
+	run("random programs in high memory end alike", agrees, programs, first << 21);
+	run("every step has a true state", recovers, programs / 20 + 1, first << 21);
+	run("every step is counted", counts, programs / 10 + 1, first << 21);
+	run("a full cache is emptied", is_emptied, 10, first << 20);
+	run("a thread goes from cache to cache", has_many_caches, 4 * CACHES_MAX, first << 20);
 	new_world(0, PROT_READ | PROT_WRITE | PROT_EXEC);
-	run(8, "a thread goes from cache to cache", has_many_caches, 4 * CACHES_MAX, first << 20);
-	run(9, "pages become hot", heat, 1, first << 20);
-	run(10, "programs between data end alike", agrees, programs / 4 + 1, first << 22);
-	run(11, "every step has a true state", recovers, programs / 20 + 1, first << 22);
+	run("programs that may be written to are counted", counts, programs / 20 + 1, first << 20);
+	run("pages become hot", heat, 1, first << 20);
+	run("programs between data end alike", agrees, programs / 4 + 1, first << 22);
+	run("every step has a true state", recovers, programs / 20 + 1, first << 22);
+	run("every step is counted", counts, programs / 10 + 1, first << 22);
 	return 0;
 }
