@@ -16,6 +16,7 @@
 #include "runtime/linux/threads.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
+#include "runtime/translate/translate.h"
 
 static void identify(struct core_task *task)
 {
@@ -154,6 +155,15 @@ int tasks_cpu(void)
 	return (int)(limit & CPU_MASK);
 }
 
+/* The code that the thread goes on in counts what its events want. */
+static void instrument(struct thread *thread)
+{
+	const struct core_task *task = &thread->events;
+	const struct instrumentation does = {.counted = task->wanted & CORE_KINDS_EXACT};
+
+	translate_instrument(thread, &does);
+}
+
 void tasks_follow(struct thread *thread)
 {
 	struct core_task *task = &thread->events;
@@ -164,6 +174,7 @@ void tasks_follow(struct thread *thread)
 	if (task->bound && task->cpu != cpu)
 		core_task_cpu(task, cpu);
 	core_task_update(task);
+	instrument(thread);
 	clock_timer_follow(thread);
 	if (task->crowded)
 		control_send(&(struct control_message){.what = CONTROL_CROWDED}, -1);
