@@ -194,7 +194,8 @@ def case_one_side_of_call_chains():
             skip('needs root')
         record('-g', '--user-callchains', '--', 'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=1M',
                'count=1000')
-        check(not any(ip >> 63 for s in dump()[0] for ip in s.chain), 'a kernel address')
+        # Callers of code without frame pointers may be any number that is on the stack.
+        check(not any(s.chain and s.chain[0] >> 63 for s in dump()[0]), 'a kernel address')
         record('-g', '--kernel-callchains', '--', TARGET, 'spin', '100')
         check(all(ip >> 63 for s in dump()[0] for ip in s.chain), 'a user address')
 
@@ -384,8 +385,8 @@ def case_off_cpu():
         samples, lost = summary(done.stderr)
         ours, _ = dump()
         equal(len(ours), samples)
-        slept = [s for s in ours if s.period >= 20_000_000]
-        check(len(slept) >= 10, ours)
+        # Who is preempted on the way to sleep is off the processor twice, and no less in sum.
+        check(len(ours) >= 10 and sum(s.period for s in ours) >= 195_000_000, ours)
         equal({s.event for s in ours}, {'offcpu-time'})
         check(all(s.pid for s in ours), 'the idle task waits for nobody')
         done = tally('script', '-F', 'sym')
