@@ -2,6 +2,12 @@
 
 import re
 
+# Masks of these are a request, what answers it and what snooping found, one behind the other.
+OFFCORE = re.compile(r'(OCR|OFFCORE_RESPONSE)')
+OFFCORE_PART = re.compile(r'(?<!NON)(?<!LOCAL)(?<!REMOTE)(?<!SNC)(?<!SOCKET)_'
+                          r'(?=ANY_RESPONSE|L3_(?:HIT|MISS)|LLC_(?:HIT|MISS)|LOCAL_|REMOTE_|DRAM|'
+                          r'SNC_|PMM|SNOOP_|SNP_)')
+
 
 def read(path):
     rows = {}
@@ -20,7 +26,7 @@ class Words:
         self.sentences = read(here / 'sentences.tsv')
         self.longest = max(key.count('_') for key in self.glossary) + 1
 
-    def compose(self, name):
+    def compose(self, name, starts_sentence=True):
         """The longest parts of the name that the glossary knows, in its words; others as they are"""
         parts = [p for p in re.split(r'[_\-.:/ ]+', name.upper()) if p]
         words = []
@@ -32,7 +38,7 @@ class Words:
             words.append(known if known is not None else self.plain(parts[0]))
             parts = parts[n:]
         said = ' '.join(w for w in words if w)
-        return said[:1].upper() + said[1:]
+        return said[:1].upper() + said[1:] if starts_sentence else said
 
     @staticmethod
     def plain(part):
@@ -43,4 +49,8 @@ class Words:
         return self.sentences.get(name.upper()) or self.compose(name)
 
     def mask(self, event, name):
-        return self.sentences.get(f'{event}:{name}'.upper()) or self.compose(name)
+        sentence = self.sentences.get(f'{event}:{name}'.upper())
+        if sentence or not OFFCORE.match(event):
+            return sentence or self.compose(name)
+        first, *rest = OFFCORE_PART.split(name)
+        return ', '.join([self.compose(first)] + [self.compose(part, False) for part in rest])
