@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -50,6 +51,17 @@ static struct {
 	struct watch *watches;
 	size_t nr_pipes, nr_watches;
 } events = {.epoll = -1, .socket = -1, .timer = -1};
+
+/*
+ * What epoll(7) has said may be about a descriptor that has been closed since, and whose place has
+ * been given to another one: so look again.
+ */
+static bool is_there(int fd, short revents)
+{
+	struct pollfd look = {fd, revents, 0};
+
+	return fd >= 0 && poll(&look, 1, 0) == 1 && look.revents & revents;
+}
 
 /* ---- pipes ---- */
 
@@ -115,22 +127,31 @@ static struct pipe *find_pipe(uint32_t event, uint32_t generation)
 	return pipe && pipe->fd >= 0 && pipe->generation == generation ? pipe : NULL;
 }
 
+/* Signals are blocked; the one that a pipe without a reader raises would come when they are not. */
+static void forget_signal(void)
+{
+	sigset_t signal;
+
+	sigemptyset(&signal);
+	sigaddset(&signal, SIGPIPE);
+	sigtimedwait(&signal, NULL, &(struct timespec){0, 0});
+}
+
 void events_wake(uint32_t event, uint32_t generation)
 {
 	const struct pipe *pipe = find_pipe(event, generation);
 
 	/* A pipe that is full is readable. */
-	if (pipe && write(pipe->fd, "", 1) < 0)
-		return;
+	if (pipe && write(pipe->fd, "", 1) < 0 && errno == EPIPE)
+		forget_signal();
 }
 
 static void closed(const struct control_message *message)
 {
 	const struct pipe *pipe = find_pipe(message->event, message->generation);
-	struct pollfd look = {.fd = pipe ? pipe->fd : -1};
 	uint32_t *looked;
 
-	if (pipe && poll(&look, 1, 0) == 1 && look.revents & POLLERR)
+	if (pipe && is_there(pipe->fd, POLLERR))
 		close_event(message->event);
 	if (!message->event || message->event >= ARENA_EVENTS_SIZE / sizeof(struct core_event))
 		return;
@@ -330,11 +351,11 @@ void events_ready(uint64_t what)
 			;
 		break;
 	case READY_PIPE:
-		if (events.pipes[index].fd >= 0)
+		if (is_there(events.pipes[index].fd, POLLERR))
 			close_event(index);
 		break;
 	case READY_WATCH:
-		if (events.watches[index].fd >= 0)
+		if (is_there(events.watches[index].fd, POLLIN))
 			watched_ended(&events.watches[index]);
 		break;
 	case READY_TURN:

@@ -32,7 +32,13 @@ struct rights {
 enum { LEVEL_SOCKET = 1, RIGHTS = 1, DONTWAIT = 0x40, NOSIGNAL = 0x4000 };
 
 /* A monitor that is stopped, or busy, has its queue full: it is given this long. */
-enum { TRIES = 2000, MOMENT_NS = 500000 };
+enum { MOMENT_NS = 500000, MOMENTS = 2000, FEW_MOMENTS = 10 };
+
+/* Who wakes others may hold locks. */
+static int patience(const struct control_message *message)
+{
+	return message->what == CONTROL_WAKE ? FEW_MOMENTS : MOMENTS;
+}
 
 bool control_send(const struct control_message *message, int fd)
 {
@@ -55,7 +61,7 @@ bool control_send(const struct control_message *message, int fd)
 
 	if (descriptors.monitor < 0)
 		return false;
-	for (int i = 0; i < TRIES; i++) {
+	for (int i = patience(message); i > 0; i--) {
 		int64_t sent = sys(__NR_sendmsg, descriptors.monitor, &header, DONTWAIT | NOSIGNAL);
 
 		if (sent != -EAGAIN)

@@ -176,13 +176,18 @@ void event_closed(const struct closing *closing)
 			return;
 }
 
-void event_fd_drain(uint64_t fd, uint32_t event)
+bool event_fd_drain(uint64_t fd, uint32_t event)
 {
 	char bytes[64];
 	const struct vector vector = {bytes, sizeof(bytes)};
+	bool any = false;
+	int64_t n;
 
 	/* First, so that what happens from here on is told of again. */
 	__atomic_store_n(&core_event(event)->woken, 0, __ATOMIC_SEQ_CST);
-	while (sys(__NR_preadv2, fd, &vector, 1, -1, -1, RWF_NOWAIT) == sizeof(bytes))
-		;
+	do {
+		n = sys(__NR_preadv2, fd, &vector, 1, -1, -1, RWF_NOWAIT);
+		any |= n > 0;
+	} while (n == sizeof(bytes));
+	return any;
 }

@@ -35,7 +35,7 @@ struct closing {
 struct closing event_closing(uint32_t event);
 void event_closed(const struct closing *closing);
 
-/* Takes out of the pipe what makes it readable. */
-void event_fd_drain(uint64_t fd, uint32_t event);
+/* Takes out of the pipe what makes it readable; false when there was nothing. */
+bool event_fd_drain(uint64_t fd, uint32_t event);
 
 #endif

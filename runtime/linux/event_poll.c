@@ -29,12 +29,19 @@ enum {
 
 uint32_t event_look(uint64_t fd, uint32_t event, uint32_t wanted)
 {
-	uint32_t seen;
+	const uint32_t always = POLLERR | POLLHUP;
+	const uint8_t state = core_event(event)->state;
+	uint32_t seen = 0;
+	bool drained;
 
-	event_fd_drain(fd, event);
-	seen = (uint16_t)core_poll(event) & (wanted | POLLERR | POLLHUP);
-	/* That does not go away by being seen. */
-	if (seen & (POLLERR | POLLHUP))
+	/* The end of a task is there for good, and the pipe stays readable. */
+	if (state == CORE_EXITED || state == CORE_ERROR)
+		seen = (uint16_t)core_poll(event) & always;
+	if (seen)
+		return seen;
+	drained = event_fd_drain(fd, event);
+	seen = (uint16_t)core_poll(event) & (wanted | always);
+	if (drained && seen & always)
 		core_host_wake(core_event(event), POLLHUP);
 	return seen;
 }

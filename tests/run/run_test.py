@@ -13,6 +13,8 @@ import sys
 import tempfile
 
 TALLY = os.environ.get('TALLY', 'tally')
+# Of `tally run`, for what the kernel and tally do in two ways.
+OPTIONS = os.environ.get('RUN_OPTIONS', '').split()
 # Far above what any case takes: a case that hangs has failed.
 LIMIT = int(os.environ.get('LIMIT', '120'))
 
@@ -69,7 +71,7 @@ def outcome(program, case, times, told):
     if native['end'].startswith('no end') or native['end'] == 'status 99':
         return None, ['the case itself fails: ' + native['end']] + native['stderr'].splitlines()
     for _ in range(times or 1):
-        found = observe([program, case] if times else [TALLY, 'run', '--', program, case])
+        found = observe([program, case] if times else [TALLY, 'run', *OPTIONS, '--', program, case])
         wrong = take_line(found) if told else []
         wrong += differences(native, found)
         if wrong:
