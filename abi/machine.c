@@ -9,7 +9,7 @@ const struct machine machine_reference = {
 	.itlb = {8, 8},	    /* 64 pages */
 	.dtlb = {16, 4},    /* 64 pages */
 	.stlb = {128, 12},  /* 1536 pages */
-	.streams = 16,
+	.prefetches = 1,
 	.width = 4,
 	.window = 256,
 	.mispredict = 16,
@@ -39,8 +39,8 @@ bool machine_valid(const struct machine *m)
 	       valid_cache(&m->dtlb, MACHINE_MAX_L1_SETS, false) &&
 	       valid_cache(&m->l2, MACHINE_MAX_SETS, true) &&
 	       valid_cache(&m->llc, MACHINE_MAX_SETS, true) &&
-	       valid_cache(&m->stlb, MACHINE_MAX_SETS, true) && m->streams <= MACHINE_MAX_STREAMS &&
-	       m->width && m->width <= 64 && m->window && m->ref_num && m->ref_den && m->bus;
+	       valid_cache(&m->stlb, MACHINE_MAX_SETS, true) && m->width && m->width <= 64 &&
+	       m->window && m->ref_num && m->ref_den && m->bus;
 }
 
 struct machine_cache machine_cache(uint64_t size, uint32_t ways, uint32_t unit)

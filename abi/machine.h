@@ -23,8 +23,8 @@ struct machine {
 	struct machine_cache l1i, l1d, l2, llc;
 	struct machine_cache itlb, dtlb, stlb;
 
-	/* Ascending or descending misses that are followed at a time; 0: nothing is prefetched. */
-	uint32_t streams;
+	/* 1: misses of L1D that go on line by line are fetched in advance, into L2. */
+	uint32_t prefetches;
 
 	/* The pipeline: instructions a cycle, and how many of them are under way at most. */
 	uint32_t width, window;
@@ -41,7 +41,6 @@ struct machine {
 #define MACHINE_MAX_SETS    (1u << 17)
 #define MACHINE_MAX_L1_SETS 256u
 #define MACHINE_MAX_WAYS    32u
-#define MACHINE_MAX_STREAMS 32u
 
 /* The one that counts are compared on unless asked otherwise: docs/model.md describes it. */
 extern const struct machine machine_reference;

@@ -28,6 +28,8 @@
 #define THREAD_RIP	   0x100
 #define THREAD_RFLAGS	   0x108
 #define THREAD_LOOKUP	   0x110
+#define THREAD_TRACE	   0x118
+#define THREAD_DRAIN	   0x120
 #define THREAD_EVENTS	   0x400 /* struct core_task, whose counters come first */
 
 #ifndef __ASSEMBLER__
@@ -97,11 +99,16 @@ struct thread {
 
 	struct lookup *lookup; /* the first member of the struct cache that it runs in */
 
+	/* Where the next record of the trace goes (pmu/tracer.h), and the way to make room. */
+	uint64_t trace;
+	void *drain;
+
 	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
 	int tid;
-	struct task *task;    /* linux/task.h: all that only this process is to see */
-	uint32_t page;	      /* of the arena where this lies; 0: it lies elsewhere */
-	uint32_t handed_over; /* 1: another process is about to take the page over */
+	struct tracer *tracer; /* pmu/tracer.c; NULL: it has never traced */
+	struct task *task;     /* linux/task.h: all that only this process is to see */
+	uint32_t page;	       /* of the arena where this lies; 0: it lies elsewhere */
+	uint32_t handed_over;  /* 1: another process is about to take the page over */
 
 	/* linux/exec.c: the argument lists of an exec under way */
 	void *exec_lists;
@@ -129,6 +136,8 @@ _Static_assert(offsetof(struct thread, regs) == THREAD_REGS, "");
 _Static_assert(offsetof(struct thread, regs.rip) == THREAD_RIP, "");
 _Static_assert(offsetof(struct thread, regs.rflags) == THREAD_RFLAGS, "");
 _Static_assert(offsetof(struct thread, lookup) == THREAD_LOOKUP, "");
+_Static_assert(offsetof(struct thread, trace) == THREAD_TRACE, "");
+_Static_assert(offsetof(struct thread, drain) == THREAD_DRAIN, "");
 _Static_assert(offsetof(struct thread, events) == THREAD_EVENTS, "");
 _Static_assert(THREAD_EVENTS == ARENA_TASK, "");
 _Static_assert(offsetof(struct thread, inside) == ARENA_INSIDE, "");

@@ -84,14 +84,15 @@ static void *allocate_code(size_t size)
 	return (void *)result;
 }
 
-bool memory_translator(struct translate_memory *memory)
+bool memory_translator(struct translate_memory *memory, bool blocks)
 {
 	*memory = (struct translate_memory){
 		.code = allocate_code(TRANSLATE_CODE_SIZE),
 		.tables = memory_allocate(TRANSLATE_TABLE_SIZE, WINDOW_LOW_END),
 		.meta = memory_allocate(TRANSLATE_META_SIZE, 0),
+		.blocks = blocks ? memory_allocate(TRANSLATE_BLOCKS_SIZE, WINDOW_LOW_END) : NULL,
 	};
-	if (memory->code && memory->tables && memory->meta)
+	if (memory->code && memory->tables && memory->meta && (memory->blocks || !blocks))
 		return true;
 	if (memory->code)
 		memory_free(memory->code, TRANSLATE_CODE_SIZE);
@@ -99,7 +100,19 @@ bool memory_translator(struct translate_memory *memory)
 		memory_free(memory->tables, TRANSLATE_TABLE_SIZE);
 	if (memory->meta)
 		memory_free(memory->meta, TRANSLATE_META_SIZE);
+	if (memory->blocks)
+		memory_free(memory->blocks, TRANSLATE_BLOCKS_SIZE);
 	return false;
+}
+
+void *memory_more(size_t size, bool low)
+{
+	return memory_allocate(size, low ? WINDOW_LOW_END : 0);
+}
+
+void memory_less(void *memory, size_t size)
+{
+	memory_free(memory, size);
 }
 
 void memory_free(void *at, size_t size)

@@ -159,7 +159,8 @@ int tasks_cpu(void)
 static void instrument(struct thread *thread)
 {
 	const struct core_task *task = &thread->events;
-	const struct instrumentation does = {.counted = task->wanted & CORE_KINDS_EXACT};
+	const struct instrumentation does = {.counted = task->wanted &
+							(CORE_KINDS_EXACT | CORE_KINDS_MODEL)};
 
 	translate_instrument(thread, &does);
 }

@@ -41,6 +41,7 @@ struct block_access {
 	uint8_t word;
 	uint8_t base; /* enum block_base */
 	uint8_t what; /* bytes less 1, BLOCK_STRING, BLOCK_STORE */
+	uint8_t insn; /* of the block, from 0; BLOCK_MODIFIES if it stores what it has loaded */
 };
 
 enum block_base { BLOCK_BASE_NONE, BLOCK_BASE_FS };
@@ -48,6 +49,8 @@ enum block_base { BLOCK_BASE_NONE, BLOCK_BASE_FS };
 #define BLOCK_SIZE   0x3f /* bytes of an access, or of a string's element, less 1 */
 #define BLOCK_STRING 0x40
 #define BLOCK_STORE  0x80
+
+#define BLOCK_MODIFIES 0x80
 
 /* Each count has 16 bits of a word, so that one addition adds four. */
 #define BLOCK_COUNT(n, place) ((uint64_t)(n) << 16 * (place))
@@ -58,7 +61,7 @@ enum { BLOCK_CONDITIONALS, BLOCK_CALLS, BLOCK_RETURNS, BLOCK_INDIRECTS };
 
 #define BLOCK_MAX_INSNS	   96
 #define BLOCK_MAX_ACCESSES 64
-#define BLOCK_MAX_WORDS	   64 /* with the block itself */
+#define BLOCK_MAX_WORDS	   32 /* with the block itself */
 
 struct block {
 	uint64_t pc;

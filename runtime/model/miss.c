@@ -33,29 +33,25 @@ static void prefetch(struct model *m, struct stream *s, uint64_t line, int64_t *
 	}
 }
 
-/* Two misses of neighbours make a stream; the third is ahead of already. */
+/*
+ * Two misses of neighbours make a stream; the third is ahead of already. Each page has its place,
+ * so that misses at random cost little.
+ */
 static void follow(struct model *m, uint64_t line, int64_t *counter)
 {
-	struct stream *oldest = m->streams;
+	const uint64_t page = line >> (MACHINE_PAGE_SHIFT - MACHINE_LINE_SHIFT);
+	struct stream *s = &m->streams[page % STREAMS];
+	const int64_t step = (int64_t)(line - s->last);
 
-	for (unsigned int i = 0; i < m->machine.streams; i++) {
-		struct stream *s = &m->streams[i];
-		const int64_t step = (int64_t)(line - s->last);
-
-		if (s->step ? step == s->step : step == 1 || step == -1) {
-			if (!s->step)
-				s->ahead = line;
-			s->step = (int)step;
-			s->last = line;
-			s->used = ++m->stream_clock;
-			prefetch(m, s, line, counter);
-			return;
-		}
-		if (s->used < oldest->used)
-			oldest = s;
+	if (s->step ? step == s->step : step == 1 || step == -1) {
+		if (!s->step)
+			s->ahead = line;
+		s->step = (int32_t)step;
+		s->last = line;
+		prefetch(m, s, line, counter);
+		return;
 	}
-	if (m->machine.streams)
-		*oldest = (struct stream){.last = line, .used = ++m->stream_clock};
+	*s = (struct stream){.last = line};
 }
 
 /* ---- time ---- */
@@ -127,7 +123,8 @@ static void data_missed(struct model *m, const struct miss *miss, int64_t *count
 	m->last_miss.store = (miss->kind == MISS_STORE);
 	m->last_miss.latency = wait;
 	m->back += (miss->kind == MISS_STORE) ? wait : wait * felt(m, level, miss->at);
-	follow(m, miss->key, counter);
+	if (m->machine.prefetches)
+		follow(m, miss->key, counter);
 }
 
 /* ---- pages ---- */

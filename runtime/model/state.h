@@ -36,12 +36,13 @@ struct miss {
 	uint32_t kind;
 };
 
-/* Misses that go on line by line. */
+enum { STREAMS = 32 };
+
+/* Misses that go on line by line, in a page. */
 struct stream {
 	uint64_t last;	/* the line that was missed last */
 	uint64_t ahead; /* the one that was prefetched last */
 	int32_t step;	/* 1 or -1; 0: there was only one yet */
-	uint32_t used;
 };
 
 /* Waiting is counted in sixteenths of cycles. */
@@ -68,8 +69,7 @@ struct model {
 	uint64_t ref, bus;    /* what is left of a division */
 	struct model_miss last_miss;
 
-	struct stream streams[MACHINE_MAX_STREAMS];
-	uint32_t stream_clock;
+	struct stream streams[STREAMS];
 
 	struct predictor predictor;
 

@@ -74,7 +74,12 @@ static const struct state missed[] = {
 /* The way to a miss: what was meant is in thread->target, or has been taken off the stack. */
 static void emit_miss(struct builder *b, enum where where)
 {
+	const bool open = b->trace.open;
+
+	/* Who comes here is not in the block around it. */
+	b->trace.open = false;
 	mark(b, missed[where]);
+	b->trace.open = open;
 	emit8(b, 0xe9);
 	emit_relative(b, (uint64_t)b->cache->lookup.code +
 				 (where == AT_STACK ? b->cache->popped_miss : b->cache->jump_miss));
@@ -206,8 +211,10 @@ void emit_miss_in_reach(struct builder *b)
 {
 	enum { NOP = 8, LAST_JUMP = 8 };
 
+	/* What the trace puts before an instruction may be longer than that. */
 	if (!b->nr_waiting ||
-	    b->at + NOP + longest_copy(&b->insn) + LAST_JUMP - b->waiting[0] <= INT8_MAX)
+	    (!b->trace.on &&
+	     b->at + NOP + longest_copy(&b->insn) + LAST_JUMP - b->waiting[0] <= INT8_MAX))
 		return;
 	mark_pc(b, b->pc, 0);
 	EMIT(b, 0x0f, 0x1f, 0x84);
@@ -328,6 +335,8 @@ static void emit_call_and_pad(struct builder *b, uint64_t target)
 		.target = target,
 		.counts = b->count.insn,
 	};
+	/* Who comes by the pad has not come from here. */
+	trace_close(b);
 	b->pad = offset_here(b);
 	loop = emit_verify(b, address, AT_STACK);
 	if (loop)
@@ -369,6 +378,8 @@ static void emit_thunk(struct builder *b, const struct thunk *thunk)
 	__builtin_memcpy(thunk->call - 4, &relative, 4);
 	b->pc = thunk->pc;
 	b->count.insn = b->count.added = thunk->counts;
+	b->trace.open = b->trace.on; /* the block has the call alone */
+	b->trace.insns = 0;
 	push_address(b, thunk, thunk->target == THUNK_INDIRECT ? SPILL_RCX : 0);
 	pushed = b->at;
 	if (thunk->target == THUNK_INDIRECT) {
@@ -383,6 +394,7 @@ static void emit_thunk(struct builder *b, const struct thunk *thunk)
 		__builtin_memcpy(pushed - 4, &relative, 4);
 		emit64(b, thunk->address);
 	}
+	b->trace.open = false;
 }
 
 void emit_out_of_line(struct builder *b)

@@ -192,6 +192,8 @@ static enum next step(struct builder *b)
 		b->draft->insns[b->nr_insns] = (struct position){b->pc, offset_here(b)};
 	if (b->count.kinds)
 		count_before(b);
+	if (b->trace.on)
+		trace_before(b);
 	b->nr_insns++;
 	b->source_end = b->pc + b->insn.length;
 	if (__builtin_expect(insn_uses_gs(&b->insn), 0)) {
@@ -205,6 +207,8 @@ static enum next step(struct builder *b)
 	}
 	if (b->count.kinds)
 		count_after(b);
+	if (b->trace.on)
+		trace_after(b);
 	return next;
 }
 
@@ -215,7 +219,7 @@ static bool full(const struct builder *b)
 	return b->nr_insns >= b->limit ||
 	       b->nr_exits + b->nr_thunks + b->count.nr_late >= MAX_EXITS ||
 	       b->fragment->nr_entries >= MAX_ENTRIES || !count_room(b) ||
-	       offset_here(b) - b->fragment->start + count_late_bytes(&b->count) >
+	       offset_here(b) - b->fragment->start + count_late_bytes(&b->count) + trace_bytes(b) >
 		       FRAGMENT_BYTES - 3 * INSN_BYTES - MAX_EXITS * THUNK_BYTES;
 }
 
@@ -292,6 +296,7 @@ static enum next build_next(struct builder *b, struct build_fault *fault)
 static void emit_end(struct builder *b, enum next next)
 {
 	count_close(b);
+	trace_close(b);
 	if (next != STOPPED) {
 		mark_pc(b, b->pc, 0);
 		emit_exit_jump(b, b->pc,
@@ -417,6 +422,7 @@ static void end(struct builder *b)
 
 	emit_out_of_line(b);
 	count_late(b);
+	trace_late(b);
 	add_targets(b);
 	f->nr_insns = b->nr_insns;
 	f->end = offset_here(b);
@@ -475,6 +481,7 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 			next = STOP;
 	}
 	count_start(&b, late);
+	trace_start(&b);
 	while (next == GO_ON)
 		next = build_next(&b, fault);
 	if (!b.nr_insns) {
@@ -497,6 +504,7 @@ uint32_t build_step(struct cache *cache, uint64_t pc, struct build_fault *fault)
 	if (!begin(&b, pc, FRAGMENT_STEP, fault) || !next_insn(&b, fault))
 		return 0;
 	count_start(&b, late);
+	trace_start(&b);
 	emit_end(&b, step(&b));
 	end(&b);
 	return b.fragment->start;
@@ -529,6 +537,7 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 	if (f.checked)
 		emit_check(&b);
 	count_start(&b, late);
+	trace_start(&b);
 	while (b.nr_insns < f.nr_insns && here(&b) <= address) {
 		if (!fetch(&b, &(struct build_fault){0}))
 			return b.state;
@@ -538,5 +547,6 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 		emit_end(&b, next);
 	emit_out_of_line(&b);
 	count_late(&b);
+	trace_late(&b);
 	return b.state;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/translate/cache.h"
 
+#include "runtime/model/block.h"
 #include "runtime/translate/build.h"
 #include "runtime/translate/tables.h"
 
@@ -20,6 +21,9 @@ enum {
 	LAST_SLOTS = 1 << 20,
 	MORE_SLOTS = 512, /* behind the last one where anybody begins to look; the last is free */
 };
+
+/* What all blocks of a fragment may take. */
+#define MAX_BLOCKS_OF_FRAGMENT (16u << 10)
 
 /* What a write may run over the end of the code: copies are of 16 bytes. */
 #define SLACK 64
@@ -364,6 +368,7 @@ bool cache_room(const struct cache *cache)
 	       cache->nr_pages + 2 <= PAGE_SLOTS * 3 / 4 &&
 	       cache->nr_sources + FRAGMENT_BYTES <= SOURCES_SIZE &&
 	       cache->meta->head.used + FRAGMENT_ENTRIES + FRAGMENT_EXITS <= capacity(LAST_SLOTS) &&
+	       cache->blocks.next + MAX_BLOCKS_OF_FRAGMENT <= TRANSLATE_BLOCKS_SIZE &&
 	       cache->code_next + FRAGMENT_BYTES + SLACK <= STUBS;
 }
 
@@ -448,11 +453,24 @@ struct fragment *cache_fragment_at(const struct cache *cache, uint32_t offset)
 		       : NULL;
 }
 
+/* ---- blocks of traces ---- */
+
+struct block *cache_block(struct cache *cache)
+{
+	return (struct block *)(cache->blocks.memory + cache->blocks.next);
+}
+
+void cache_block_done(struct cache *cache, const struct block *block)
+{
+	cache->blocks.next += sizeof(*block) + block->nr_accesses * sizeof(*block->accesses);
+}
+
 /* ---- beginning, and beginning anew ---- */
 
 /* Indices of 0 are none. */
 static void reset(struct cache *cache)
 {
+	cache->blocks.next = 0;
 	cache->code_next = WAYS_OUT;
 	cache->nr_fragments = cache->nr_entries = cache->nr_sources = 1;
 	cache->nr_targets = FIRST_EXIT;
@@ -475,6 +493,7 @@ void cache_init(struct cache *cache, const struct translate_memory *memory)
 	cache->lookup.slots = cache->meta->slots;
 	cache->lookup.entries = cache->meta->entries;
 	cache->lookup.code = memory->code;
+	cache->blocks.memory = memory->blocks;
 	emit_ways_out(&b);
 	tables_init(cache, memory->tables);
 	reset(cache);

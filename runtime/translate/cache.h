@@ -113,6 +113,10 @@ struct cache {
 	uint32_t code_next;
 	uint32_t stubs;				/* where that of target 0 would be */
 	uint32_t jump_miss, return_miss, leave; /* the ways to them */
+	struct {
+		uint8_t *memory; /* NULL: nothing is traced */
+		uint32_t next;
+	} blocks;	      /* runtime/model/block.h: what the code says that it executes */
 	uint32_t popped_miss; /* within return_miss, for a target that is popped already */
 };
 
@@ -124,6 +128,10 @@ static inline bool cache_instruments(const struct cache *cache)
 {
 	return cache->does.counted | cache->does.checked | cache->does.extras;
 }
+
+/* Where the next block is to be described, in zeroed memory; and that this has been done. */
+struct block *cache_block(struct cache *cache);
+void cache_block_done(struct cache *cache, const struct block *block);
 
 /* Room for one more fragment with all that may belong to it; false: the cache has to be flushed. */
 bool cache_room(const struct cache *cache);

@@ -108,9 +108,13 @@ static struct cache *make(const struct instrumentation *does)
 {
 	struct translate_memory memory;
 
-	if (nr_caches == CACHES_MAX || !memory_translator(&memory))
+	if (nr_caches == CACHES_MAX)
 		return NULL;
-	add(&memory, nr_caches == CACHES_MAX - 1 ? &everything : does);
+	if (nr_caches == CACHES_MAX - 1)
+		does = &everything;
+	if (!memory_translator(&memory, does->counted & CORE_KINDS_MODEL))
+		return NULL;
+	add(&memory, does);
 	return &caches[nr_caches - 1];
 }
 

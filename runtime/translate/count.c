@@ -514,8 +514,9 @@ void count_taken(struct builder *b, uint64_t target)
 
 void count_start(struct builder *b, struct late *late)
 {
-	b->count.kinds = b->cache->does.counted & CORE_KINDS_EXACT;
-	b->count.checked = b->cache->does.checked & CORE_KINDS_EXACT;
+	/* What is traced is counted by the model. */
+	b->count.kinds = b->cache->blocks.memory ? 0 : b->cache->does.counted & CORE_KINDS_EXACT;
+	b->count.checked = b->cache->does.checked & b->count.kinds;
 	b->count.late = late;
 	b->count.late_bytes = 48;
 	for

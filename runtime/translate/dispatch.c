@@ -4,6 +4,8 @@
  * what the program asks of the kernel.
  */
 #include "runtime/lock.h"
+#include "runtime/model/block.h"
+#include "runtime/pmu/tracer.h"
 #include "runtime/translate/build.h"
 #include "runtime/translate/caches.h"
 #include "runtime/translate/tables.h"
@@ -12,7 +14,8 @@
 
 /* enter.S */
 _Noreturn void translate_enter(void);
-extern const char translate_leave[], translate_jump_miss[], translate_return_miss[];
+extern const char translate_drain[], translate_leave[], translate_jump_miss[],
+	translate_return_miss[];
 
 /* Called from there. */
 _Noreturn void translate_dispatch(struct thread *thread);
@@ -46,6 +49,7 @@ static void prepare(struct thread *thread)
 {
 	if (!thread->lookup)
 		thread->lookup = &cache_number(0)->lookup;
+	thread->drain = (void *)translate_drain;
 	thread->leave = (void *)translate_leave;
 	thread->jump_miss = (void *)translate_jump_miss;
 	thread->return_miss = (void *)translate_return_miss;
@@ -55,6 +59,7 @@ static void prepare(struct thread *thread)
 void translate_thread(struct thread *thread)
 {
 	prepare(thread);
+	thread->tracer = NULL;
 	lock_take(&lock);
 	thread->next = threads;
 	threads = thread;
@@ -71,6 +76,7 @@ void translate_thread_gone(struct thread *thread)
 	if (*link)
 		*link = thread->next;
 	lock_give(&lock);
+	tracer_end(thread);
 }
 
 void translate_forked(struct thread *thread)
@@ -90,6 +96,8 @@ bool translate_instrument(struct thread *thread, const struct instrumentation *d
 {
 	struct cache *cache = caches_for(does);
 
+	if (cache && cache->blocks.memory && !tracer_begin(thread))
+		return false;
 	if (cache)
 		thread->lookup = &cache->lookup;
 	return cache;
@@ -231,6 +239,7 @@ _Noreturn static void go_on(struct thread *thread, enum arrival arrival)
 
 void translate_dispatch(struct thread *thread)
 {
+	tracer_drain(thread);
 	if (!thread->step)
 		thread->inside = 0;
 	go_on(thread, ARRIVE_DIRECT);
@@ -261,6 +270,16 @@ static void forget(struct cache *cache, uint64_t pc)
 	lock_give(&lock);
 }
 
+/* Goes on where it was, unless there is something else to be done. */
+static void drain(struct thread *thread)
+{
+	thread->regs.rip = trace_block_at(thread->cache)->pc;
+	tracer_drain(thread);
+	if (!__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) &&
+	    !__atomic_load_n(&thread->events.changed, __ATOMIC_RELAXED))
+		translate_enter();
+}
+
 void translate_left(struct thread *thread)
 {
 	/* Nothing is emptied before we say that we are out. */
@@ -277,9 +296,13 @@ void translate_left(struct thread *thread)
 		arrival = ARRIVE_RETURN;
 		thread->regs.rip = thread->target;
 		break;
+	case EXIT_DRAIN:
+		drain(thread);
+		break;
 	default:
 		thread->regs.rip = target.pc;
 	}
+	tracer_drain(thread);
 	__atomic_store_n(&thread->inside, 0, __ATOMIC_SEQ_CST);
 	switch (target.kind) {
 	case EXIT_SYSCALL:

@@ -12,6 +12,7 @@
 #include "runtime/translate/cache.h"
 #include "runtime/translate/count.h"
 #include "runtime/translate/decode.h"
+#include "runtime/translate/trace.h"
 #include "runtime/translate/translate.h"
 
 #define PAGE_SHIFT 12
@@ -82,6 +83,7 @@ struct builder {
 	unsigned int limit; /* as many at most */
 	uint32_t pad;	    /* where the last pad begins */
 	struct count count;
+	struct trace trace;
 	uint8_t nr_decisions; /* of those that are kept in the fragment: count.c */
 
 	struct draft *draft; /* NULL in a rehearsal */
@@ -115,7 +117,8 @@ static inline uint64_t here(const struct builder *b)
 static inline void mark(struct builder *b, struct state state)
 {
 	if (__builtin_expect(b->asked != 0, 0) && here(b) <= b->asked)
-		b->state = state, b->state.counts = count_state(b, &state);
+		b->state = state, b->state.counts = count_state(b, &state),
+		b->state.counts.cut = trace_state(b, &state);
 }
 
 static inline void mark_pc(struct builder *b, uint64_t pc, uint8_t spills)

@@ -112,6 +112,14 @@ translate_return_popped:
 	finish	translate_return_miss
 
 /* The same for a jump or call to thread->target. */
+	/* From a header that has found the trace's buffer full: rcx says where it is. */
+	begin	translate_drain
+	mov	%rcx, %gs:THREAD_CACHE
+	mov	%gs:THREAD_RCX, %rcx
+	movl	$EXIT_DRAIN, %gs:THREAD_EXIT
+	jmp	translate_leave
+	finish	translate_drain
+
 	begin	translate_jump_miss
 	movl	$EXIT_JUMP_MISS, %gs:THREAD_EXIT
 	finish	translate_jump_miss

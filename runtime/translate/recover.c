@@ -5,12 +5,14 @@
  * Nothing is kept for it but where fragments begin and end: the fragment is emitted once more, and
  * what is known of each byte falls out on the way (mark() in emit.h).
  */
+#include "runtime/pmu/tracer.h"
 #include "runtime/translate/build.h"
 #include "runtime/translate/caches.h"
 
 /* What enter.S consists of. */
 extern const char translate_run_end[], translate_enter[], translate_enter_end[];
 extern const char translate_leave[], translate_leave_end[];
+extern const char translate_drain[], translate_drain_end[];
 extern const char translate_return_miss[], translate_return_popped[], translate_return_miss_end[];
 extern const char translate_jump_miss[], translate_jump_miss_end[];
 extern const char translate_look_up[], translate_spilled[];
@@ -98,7 +100,8 @@ static enum translate_place recover_assembly(const struct thread *thread, struct
 		apply(thread, jump_state, regs);
 	else if (between(rip, translate_look_up, translate_look_up_end))
 		recover_look_up(thread, regs);
-	else if (between(rip, translate_leave, translate_leave_end))
+	else if (between(rip, translate_leave, translate_leave_end) ||
+		 between(rip, translate_drain, translate_drain_end))
 		return TRANSLATE_LEAVING;
 	else
 		return TRANSLATE_ELSEWHERE;
@@ -132,8 +135,10 @@ static void recover_fragment(const struct thread *thread, struct cache *cache,
 static void recover_stub(const struct target *target, struct regs *regs, struct counts *counts)
 {
 	regs->rip = target->pc;
-	if (target->kind == EXIT_SYSCALL || target->kind == EXIT_INT80)
+	if (target->kind == EXIT_SYSCALL || target->kind == EXIT_INT80) {
 		counts->of[CORE_INSTRUCTIONS] = -1;
+		counts->cut = CUT_LAST;
+	}
 }
 
 static enum translate_place recover_code(const struct thread *thread, struct cache *cache,
@@ -170,4 +175,5 @@ void translate_count(struct thread *thread, const struct counts *counts)
 	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
 		if (counted >> kind & 1)
 			thread->events.counter[kind] += counts->of[kind];
+	tracer_cut(thread, counts->cut);
 }

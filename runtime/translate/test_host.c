@@ -60,7 +60,7 @@ void host_maps(void)
 		fclose(f);
 }
 
-bool memory_translator(struct translate_memory *memory)
+bool memory_translator(struct translate_memory *memory, bool blocks)
 {
 	static uint64_t next;
 
@@ -71,16 +71,29 @@ bool memory_translator(struct translate_memory *memory)
 			     0),
 		.tables = area(NULL, TRANSLATE_TABLE_SIZE, PROT_READ | PROT_WRITE, MAP_32BIT),
 		.meta = area(NULL, TRANSLATE_META_SIZE, PROT_READ | PROT_WRITE, 0),
+		.blocks = blocks ? area(NULL, TRANSLATE_BLOCKS_SIZE, PROT_READ | PROT_WRITE,
+					MAP_32BIT)
+				 : NULL,
 	};
 	next += TRANSLATE_CODE_SIZE;
 	return true;
+}
+
+void *memory_more(size_t size, bool low)
+{
+	return area(NULL, size, PROT_READ | PROT_WRITE, low ? MAP_32BIT : 0);
+}
+
+void memory_less(void *memory, size_t size)
+{
+	munmap(memory, size);
 }
 
 void host_start(void)
 {
 	struct translate_memory memory;
 
-	memory_translator(&memory);
+	memory_translator(&memory, false);
 	thread = area(NULL, 4096, PROT_READ | PROT_WRITE, 0);
 	thread->self = thread;
 	thread->stack = (char *)area(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, 0) + STACK_SIZE;

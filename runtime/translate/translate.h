@@ -18,14 +18,16 @@
 /* ---- what the rest of the runtime calls ---- */
 
 /* Sizes of the areas, all of them zeroed, page-aligned and touched only as far as they are used. */
-#define TRANSLATE_CODE_SIZE  (64UL << 20)
-#define TRANSLATE_TABLE_SIZE ((4UL << 20) + 4096)
-#define TRANSLATE_META_SIZE  (112UL << 20)
+#define TRANSLATE_CODE_SIZE   (64UL << 20)
+#define TRANSLATE_TABLE_SIZE  ((4UL << 20) + 4096)
+#define TRANSLATE_META_SIZE   (112UL << 20)
+#define TRANSLATE_BLOCKS_SIZE (32UL << 20)
 
 struct translate_memory {
 	void *code;   /* readable, writable, executable; within 2 GiB of the program's code */
 	void *tables; /* readable and writable; below 2 GiB */
 	void *meta;   /* readable and writable; anywhere */
+	void *blocks; /* readable and writable, below 2 GiB; NULL: nothing is traced */
 };
 
 /* Once a process, before anything else here. A forked child goes on with its copy. */
@@ -86,8 +88,13 @@ enum translate_place {
 /* Numbers of events, by enum core_kind: those that are counted exactly. */
 #define COUNT_KINDS (CORE_STORES + 1)
 
+#define CUT_LAST 0xff
+
 struct counts {
 	int8_t of[COUNT_KINDS];
+	/* Of the last record of the trace: 0, or 1 + how many of its instructions are done;
+	 * CUT_LAST: all but one. */
+	uint8_t cut;
 };
 
 /*
@@ -115,7 +122,11 @@ struct code_range {
 };
 
 /* Memory for one more code cache; false if there is none. Without the translator's lock. */
-bool memory_translator(struct translate_memory *memory);
+bool memory_translator(struct translate_memory *memory, bool blocks);
+
+/* Zeroed memory, below 2 GiB if @low; NULL: there is none. And giving it back. */
+void *memory_more(size_t size, bool low);
+void memory_less(void *memory, size_t size);
 
 /*
  * Finds the largest known executable and readable range around @pc. Returns 0, or how the fetch

@@ -16,6 +16,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "runtime/model/block.h"
+#include "runtime/pmu/tracer.h"
 #include "runtime/translate/caches.h"
 #include "runtime/translate/decode.h"
 #include "runtime/translate/tables.h"
@@ -633,12 +635,60 @@ static void add_up(void)
 	}
 }
 
-static struct sums counted(const struct counts *more)
+/* What the records of the trace add that nobody has taken in yet. */
+static void add_record(struct sums *sums, const struct block *block, unsigned int insns,
+		       uint64_t next)
+{
+	static const enum core_kind kinds[] = {CORE_BRANCHES_CONDITIONAL, CORE_CALLS, CORE_RETURNS,
+					       CORE_BRANCHES_INDIRECT};
+	const unsigned int all = block->counts & 0xffff;
+
+	sums->of[CORE_INSTRUCTIONS] += insns < all ? insns : all;
+	if (insns >= all) {
+		sums->of[CORE_LOADS] += block->counts >> 16 & 0xffff;
+		sums->of[CORE_STORES] += block->counts >> 32 & 0xffff;
+		sums->of[CORE_BRANCHES] += block->counts >> 48;
+		for (unsigned int i = 0; i < 4; i++)
+			sums->of[kinds[i]] += block->branches >> 16 * i & 0xffff;
+		sums->of[CORE_BRANCHES_TAKEN] += block->end == BLOCK_CONDITIONAL
+							 ? next != block->pc + block->length
+							 : block->end != BLOCK_ON;
+		return;
+	}
+	for (unsigned int i = 0; i < block->nr_accesses; i++) {
+		const struct block_access *a = &block->accesses[i];
+
+		if ((a->insn & ~BLOCK_MODIFIES) >= insns)
+			continue;
+		sums->of[CORE_LOADS] += !(a->what & BLOCK_STORE);
+		sums->of[CORE_STORES] += a->what & BLOCK_STORE || a->insn & BLOCK_MODIFIES;
+	}
+}
+
+static void add_trace(struct sums *sums, uint8_t cut, uint64_t pc)
+{
+	const uint64_t *record, *end = (const uint64_t *)host_thread()->trace;
+
+	for (record = tracer_start(host_thread()); record < end;) {
+		const struct block *block = (const struct block *)*record;
+		unsigned int insns = 0xffff;
+
+		record += block->words;
+		if (record >= end && cut)
+			insns = cut == CUT_LAST ? (block->counts & 0xffff) - 1 : cut - 1u;
+		add_record(sums, block, insns,
+			   record < end ? ((const struct block *)*record)->pc : pc);
+	}
+}
+
+static struct sums counted(const struct counts *more, uint64_t pc)
 {
 	struct sums sums;
 
 	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
 		sums.of[kind] = host_thread()->events.counter[kind] + more->of[kind];
+	if (does.counted & CORE_KINDS_MODEL)
+		add_trace(&sums, more->cut, pc);
 	return sums;
 }
 
@@ -718,7 +768,7 @@ static void on_translated_step(int signo, siginfo_t *info, void *context)
 	trace.points++;
 	if (trace.failed || regs.rip - (uint64_t)world->code >= CODE_SIZE)
 		return;
-	sums = counted(&counts);
+	sums = counted(&counts, regs.rip);
 	trace.failed = !follows(&regs, &sums);
 	trace.wrong = regs;
 	trace.wrong_sums = sums;
@@ -804,7 +854,7 @@ static bool recovers(uint64_t program)
 	add_up();
 	on_step(on_translated_step);
 	start_state(&regs, host_finish, TRAP_FLAG);
-	trace.start = counted(&(struct counts){{0}});
+	trace.start = counted(&(struct counts){{0}}, 0);
 	host_run(&regs);
 	if (trace.failed && getenv("SHOW"))
 		for (unsigned int i = trace.now ? trace.now - 1 : 0; i < trace.now + 4; i++)
@@ -833,9 +883,9 @@ static bool sums_agree(uint64_t program)
 
 	for (unsigned int round = 0; round < 2; round++) {
 		start_state(&regs, host_finish, 0);
-		trace.start = counted(&(struct counts){{0}});
+		trace.start = counted(&(struct counts){{0}}, 0);
 		host_run(&regs);
-		sums = counted(&(struct counts){{0}});
+		sums = counted(&(struct counts){{0}}, 0);
 		for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
 			sums.of[kind] -= finish.of[kind];
 		if (!same_sums(&sums, &trace.sums[trace.n])) {
@@ -853,10 +903,17 @@ static bool sums_agree(uint64_t program)
 /* Some kinds, or all of them. */
 static bool counts(uint64_t program)
 {
-	static const uint64_t kinds[] = {CORE_KINDS_EXACT, 3, 1, 8, 0x180};
+	/* The trace does not tell whether a jump to the next instruction was taken. */
+	static const uint64_t kinds[] = {CORE_KINDS_EXACT,
+					 3,
+					 1,
+					 8,
+					 0x180,
+					 (CORE_KINDS_EXACT & ~CORE_KIND_BIT(CORE_BRANCHES_TAKEN)) |
+						 CORE_KINDS_MODEL};
 	bool good;
 
-	does = (struct instrumentation){.counted = kinds[program % 5]};
+	does = (struct instrumentation){.counted = kinds[program % 6]};
 	good = translate_instrument(host_thread(), &does) && recovers(program) &&
 	       sums_agree(program);
 	if (!good)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A thread's trace on its way from translated code (runtime/translate/trace.c) to its model
+ * (runtime/model/). The trace is taken in whenever the thread leaves translated code, so outside
+ * of it there is none, and the thread's counters are true.
+ *
+ *	| ............. records | room for one more | a block of its own |
+ *	start		      border, 64 KiB aligned
+ *
+ * The buffer is full when a record begins in the 256 bytes behind the border, for which one byte of
+ * its address tells; no record is longer than those.
+ */
+#ifndef RUNTIME_PMU_TRACER_H
+#define RUNTIME_PMU_TRACER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/machine.h"
+#include "runtime/thread.h"
+
+/* Makes @thread, the caller, ready to run code that traces. False: there is no memory. */
+bool tracer_begin(struct thread *thread);
+void tracer_end(struct thread *thread);
+
+/* Takes in what has been traced. The program is at thread->regs.rip. */
+void tracer_drain(struct thread *thread);
+
+/* The last record was begun and not executed to its end: struct counts tells of `cut`. From a
+ * signal handler. */
+void tracer_cut(struct thread *thread, uint8_t cut);
+
+/* Where the trace that has not been taken in begins; it ends at thread->trace. */
+const uint64_t *tracer_start(const struct thread *thread);
+
+/* The machine of the models that are made from now on; the reference one before. */
+void tracer_machine(const struct machine *machine);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* How emitted code tells the model what it does: see trace.c. */
+#ifndef RUNTIME_TRANSLATE_TRACE_H
+#define RUNTIME_TRANSLATE_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct builder;
+struct state;
+struct block;
+
+/* An operand whose address has been taken before its instruction's turn. */
+struct trace_taken {
+	uint64_t pc;
+	uint8_t operand, word;
+};
+
+struct trace {
+	bool on;       /* this cache traces */
+	bool open;     /* a record has been begun, of the block at hand */
+	bool last;     /* the block ends with the instruction at hand */
+	uint8_t insns; /* that it has done */
+	uint8_t words;
+	uint8_t string; /* word of the first one behind a string instruction; 0: none */
+
+	/* The words that hold registers as they are now; rsp as it was `rsp` bytes ago. */
+	uint8_t word_of[16];
+	int32_t rsp;
+	struct trace_taken taken[32];
+	unsigned int nr_taken;
+
+	struct block *block; /* NULL in a rehearsal */
+
+	/* To be filled in when the number of words is known: displacements from the record's end.
+	 */
+	struct {
+		uint8_t *at;
+		uint8_t word;
+	} open_ends[48];
+	unsigned int nr_open_ends;
+
+	/* Headers, whose ways to the drain are emitted behind the fragment. */
+	struct {
+		uint8_t *jump; /* behind its rel32 */
+		uint8_t *header;
+	} headers[96];
+	unsigned int nr_headers;
+};
+
+void trace_start(struct builder *b);
+
+/* Around each instruction. */
+void trace_before(struct builder *b);
+void trace_after(struct builder *b);
+
+/* No other follows. */
+void trace_close(struct builder *b);
+
+/* Behind the fragment's end. */
+void trace_late(struct builder *b);
+
+/* What emitting one more instruction may take, and what trace_late() will. */
+unsigned int trace_bytes(const struct builder *b);
+
+/* Of a byte of emitted code: 0, or 1 + how many instructions of the last record have been done. */
+uint8_t trace_state(const struct builder *b, const struct state *state);
+
+/* The block that the header at @header belongs to. */
+struct block *trace_block_at(uint64_t header);
+
+#endif
