@@ -23,6 +23,9 @@
 
 /* ---- the arena ---- */
 
+/* Whose codes raw events are in, where vendors differ. */
+enum core_vendor { CORE_VENDOR_INTEL, CORE_VENDOR_AMD };
+
 /* What is configured once for a tree, by the monitor before anybody runs. */
 struct core_settings {
 	int32_t paranoid; /* perf_event_paranoid, as shown and as obeyed */
@@ -35,6 +38,7 @@ struct core_settings {
 	uint32_t tsc_mult, tsc_shift;	    /* ns = tsc * mult >> shift */
 	uint32_t cpu_type, breakpoint_type; /* numbers of PMUs in sysfs */
 	uint32_t host;			    /* 1: the kernel counts what it can */
+	uint32_t vendor;		    /* enum core_vendor */
 };
 
 /*

@@ -96,8 +96,7 @@ const struct core_named_event core_named_events[] = {
 	ARCHITECTURAL("instructions", 0xc0, 0x00, CORE_INSTRUCTIONS),
 	ARCHITECTURAL("cache-references", 0x2e, 0x4f, CORE_LLC_REFERENCES),
 	ARCHITECTURAL("cache-misses", 0x2e, 0x41, CORE_LLC_MISSES),
-	ARCHITECTURAL("branch-instructions", 0xc4, 0x00, CORE_BRANCHES),
-	ARCHITECTURAL("branch-misses", 0xc5, 0x00, CORE_BRANCH_MISSES),
+	OWN("branch-instructions", 2, CORE_BRANCHES),
 	OWN("branches-conditional", 3, CORE_BRANCHES_CONDITIONAL),
 	OWN("branches-taken", 4, CORE_BRANCHES_TAKEN),
 	OWN("calls", 5, CORE_CALLS),
@@ -105,6 +104,7 @@ const struct core_named_event core_named_events[] = {
 	OWN("branches-indirect", 7, CORE_BRANCHES_INDIRECT),
 	OWN("mem-loads", 8, CORE_LOADS),
 	OWN("mem-stores", 9, CORE_STORES),
+	OWN("branch-misses", 10, CORE_BRANCH_MISSES),
 	OWN("bus-cycles", 13, CORE_BUS_CYCLES),
 	OWN("stalled-cycles-frontend", 14, CORE_STALLED_FRONTEND),
 	OWN("stalled-cycles-backend", 15, CORE_STALLED_BACKEND),
@@ -134,15 +134,31 @@ const struct core_format core_formats[] = {
 };
 const size_t core_nr_formats = sizeof(core_formats) / sizeof(core_formats[0]);
 
-/* What the fixed counters of Intel's processors are called by the kernel's tables and by libpfm4.
- */
-static const struct {
+struct alias {
 	uint16_t code;
 	uint8_t kind;
-} aliases[] = {
-	{0x0100, CORE_INSTRUCTIONS},
-	{0x0200, CORE_CYCLES},
-	{0x0300, CORE_REF_CYCLES},
+};
+
+/*
+ * Codes that a vendor's processors have for what the virtual one counts: programs look at the
+ * processor that they find and ask in its language, libpfm4 and PAPI's presets for one. They mean
+ * different things to different vendors, so the host's decides. The three with a umask alone are
+ * what Intel's fixed counters are called by the kernel's tables and by libpfm4.
+ */
+static const struct alias intel[] = {
+	{0x00c4, CORE_BRANCHES}, {0x00c5, CORE_BRANCH_MISSES}, {0x0100, CORE_INSTRUCTIONS},
+	{0x0200, CORE_CYCLES},	 {0x0300, CORE_REF_CYCLES},
+};
+static const struct alias amd[] = {
+	{0x0076, CORE_CYCLES},
+	{0x00c2, CORE_BRANCHES},
+	{0x00c3, CORE_BRANCH_MISSES},
+	{0x00c4, CORE_BRANCHES_TAKEN},
+	{0x00c8, CORE_RETURNS},
+	{0x00cc, CORE_BRANCHES_INDIRECT},
+	{0x00d1, CORE_BRANCHES_CONDITIONAL},
+	{0x0129, CORE_LOADS},
+	{0x0229, CORE_STORES},
 };
 
 #define RAW_CODE    0xffffUL
@@ -150,6 +166,9 @@ static const struct {
 
 static int raw_kind(uint64_t config)
 {
+	const bool is_amd = core_settings()->vendor == CORE_VENDOR_AMD;
+	const struct alias *aliases = is_amd ? amd : intel;
+	const size_t nr = is_amd ? sizeof(amd) / sizeof(*amd) : sizeof(intel) / sizeof(*intel);
 	uint64_t own = config >> CORE_RAW_KIND_SHIFT;
 
 	config &= ~RAW_IGNORED;
@@ -158,7 +177,7 @@ static int raw_kind(uint64_t config)
 	for (size_t i = 0; i < core_nr_named_events; i++)
 		if (core_named_events[i].config == config)
 			return core_named_events[i].kind;
-	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+	for (size_t i = 0; i < nr; i++)
 		if (aliases[i].code == config)
 			return aliases[i].kind;
 	return -EINVAL;

@@ -159,6 +159,21 @@ static void the_architectural_codes_are_known_in_both_spellings(void **state)
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xd1), -EINVAL);
 }
 
+static void on_an_amd_host_raw_codes_are_amds(void **state)
+{
+	struct core_settings *settings = (struct core_settings *)core_settings();
+
+	(void)state;
+	settings->vendor = CORE_VENDOR_AMD;
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc0), CORE_INSTRUCTIONS);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x530076), CORE_CYCLES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc2), CORE_BRANCHES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc4), CORE_BRANCHES_TAKEN);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xd1), CORE_BRANCHES_CONDITIONAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc5), -EINVAL);
+	settings->vendor = CORE_VENDOR_INTEL;
+}
+
 static void other_types_do_not_exist(void **state)
 {
 	(void)state;
@@ -244,6 +259,7 @@ int main(void)
 		CASE(the_names_of_raw_codes_are_right),
 		CASE(every_kind_has_a_code_of_our_own),
 		CASE(the_architectural_codes_are_known_in_both_spellings),
+		CASE(on_an_amd_host_raw_codes_are_amds),
 		CASE(other_types_do_not_exist),
 		CASE(software_events_are_the_kernels),
 		CASE(nothing_but_user_code_is_counted),

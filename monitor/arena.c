@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "abi/arena.h"
 
+#include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -85,6 +86,17 @@ static int grow(int fd)
 	return result;
 }
 
+/* Of the processor that programs see. */
+static uint32_t vendor(void)
+{
+	unsigned int max, ebx = 0, ecx, edx;
+
+	/* "AuthenticAMD", or "HygonGenuine", whose counters are AMD's */
+	if (__get_cpuid(0, &max, &ebx, &ecx, &edx) && (ebx == 0x68747541 || ebx == 0x6f677948))
+		return CORE_VENDOR_AMD;
+	return CORE_VENDOR_INTEL;
+}
+
 static void settle(const struct monitor_options *options)
 {
 	struct core_settings settings = {
@@ -98,6 +110,7 @@ static void settle(const struct monitor_options *options)
 		.cpu_type = PERF_TYPE_RAW,
 		.breakpoint_type = PERF_TYPE_BREAKPOINT,
 		.host = options->host,
+		.vendor = vendor(),
 	};
 
 	clock_ask(&settings.tsc_mult, &settings.tsc_shift);

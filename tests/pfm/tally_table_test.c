@@ -7,10 +7,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 #include <perfmon/pfmlib_perf_event.h>
 
+#include "abi/arena.h"
+#include "core/core.h"
 #include "core/encoding.h"
 
 static void test_every_event_has_its_code(void **state)
@@ -49,6 +52,13 @@ int main(void)
 		cmocka_unit_test(test_there_are_no_others),
 	};
 
+	void *arena = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (arena == MAP_FAILED)
+		return 1;
+	core_attach(arena);
+	core_setup(&(struct core_settings){.cpu_type = PERF_TYPE_RAW});
 	setenv("LIBPFM_ENCODE_INACTIVE", "1", 1);
 	if (pfm_initialize() != PFM_SUCCESS)
 		return 1;
