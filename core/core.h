@@ -176,6 +176,10 @@ void core_overflow(struct core_task *task, enum core_kind kind);
  */
 void core_breakpoint(struct core_task *task, unsigned int type, uint64_t address, size_t size);
 
+/* Whether it is worth while to call that: a quick look, without locks. */
+bool core_breakpoint_at(const struct core_task *task, unsigned int type, uint64_t address,
+			size_t size);
+
 /* The value of a task's counter, from anywhere. */
 uint64_t core_counter_read(const struct core_task *task, enum core_kind kind);
 

@@ -275,6 +275,15 @@ static bool is_hit(const struct core_event *event, unsigned int type, uint64_t a
 	return address - at < event->attr.bp_len || at - address < size;
 }
 
+bool core_breakpoint_at(const struct core_task *task, unsigned int type, uint64_t address,
+			size_t size)
+{
+	core_for_each_event (event, task)
+		if (is_hit(event, type, address, size))
+			return true;
+	return false;
+}
+
 void core_breakpoint(struct core_task *task, unsigned int type, uint64_t address, size_t size)
 {
 	core_task_lock(task);

@@ -110,6 +110,16 @@ struct thread {
 	uint32_t page;	       /* of the arena where this lies; 0: it lies elsewhere */
 	uint32_t handed_over;  /* 1: another process is about to take the page over */
 
+	/* linux/breakpoints.c: what the instruction at pc is about to touch of what is watched */
+	struct touches {
+		uint64_t pc;
+		unsigned int nr;
+		struct touch {
+			uint64_t address, size;
+			uint32_t type; /* HW_BREAKPOINT_* */
+		} of[3];
+	} touches;
+
 	/* linux/exec.c: the argument lists of an exec under way */
 	void *exec_lists;
 	size_t exec_lists_size;

@@ -159,8 +159,10 @@ int tasks_cpu(void)
 static void instrument(struct thread *thread)
 {
 	const struct core_task *task = &thread->events;
-	const struct instrumentation does = {.counted = task->wanted &
-							(CORE_KINDS_EXACT | CORE_KINDS_MODEL)};
+	const struct instrumentation does = {
+		.counted = task->wanted & (CORE_KINDS_EXACT | CORE_KINDS_MODEL),
+		.extras = task->extras & CORE_EXTRA_BREAKPOINTS,
+	};
 
 	translate_instrument(thread, &does);
 }

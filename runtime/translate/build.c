@@ -416,11 +416,21 @@ static void add_targets(struct builder *b)
 	}
 }
 
+/* No way leads on but by the dispatcher. */
+static void cut_links(struct builder *b)
+{
+	for (unsigned int i = 0; i < b->nr_exits; i++)
+		if (b->draft->exits[i].to.kind == EXIT_LINK)
+			b->draft->exits[i].to.kind = EXIT_STEP;
+}
+
 static void end(struct builder *b)
 {
 	struct fragment *f = b->fragment;
 
 	emit_out_of_line(b);
+	if (cache_is_slow(b->cache))
+		cut_links(b);
 	count_late(b);
 	trace_late(b);
 	add_targets(b);
@@ -480,6 +490,8 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 		else
 			next = STOP;
 	}
+	if (cache_is_slow(cache) && b.limit > 1)
+		b.limit = 1;
 	count_start(&b, late);
 	trace_start(&b);
 	while (next == GO_ON)

@@ -133,6 +133,12 @@ static inline bool cache_instruments(const struct cache *cache)
 struct block *cache_block(struct cache *cache);
 void cache_block_done(struct cache *cache, const struct block *block);
 
+/* Whether its code comes out behind each instruction. */
+static inline bool cache_is_slow(const struct cache *cache)
+{
+	return cache->does.extras & CORE_EXTRA_BREAKPOINTS;
+}
+
 /* Room for one more fragment with all that may belong to it; false: the cache has to be flushed. */
 bool cache_room(const struct cache *cache);
 

@@ -9,12 +9,15 @@ static struct cache caches[CACHES_MAX];
 static uint32_t nr_caches;
 static struct lock making;
 
-/* Every kind and every extra: the last cache does it all, for whoever comes too late for his own.
+/*
+ * Every kind and every extra: the last caches do it all, for whoever comes too late for his own.
+ * One of the two has breakpoints as well, and is slow.
  */
-static const struct instrumentation everything = {
-	.counted = CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1,
-	.checked = CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1,
-	.extras = CORE_EXTRAS,
+#define ALL_KINDS (CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1)
+
+static const struct instrumentation everything[] = {
+	{ALL_KINDS, ALL_KINDS, CORE_EXTRAS & ~CORE_EXTRA_BREAKPOINTS},
+	{ALL_KINDS, ALL_KINDS, CORE_EXTRAS},
 };
 
 struct cache *cache_number(unsigned int n)
@@ -79,7 +82,9 @@ static unsigned int bits(uint64_t mask)
 
 static unsigned int weight(const struct instrumentation *does)
 {
-	return bits(does->counted) + bits(does->checked) + bits(does->extras);
+	const unsigned int heavy = does->extras & CORE_EXTRA_BREAKPOINTS ? 1000 : 0;
+
+	return heavy + bits(does->counted) + bits(does->checked) + bits(does->extras);
 }
 
 static struct cache *exact(const struct instrumentation *does)
@@ -108,12 +113,11 @@ static struct cache *make(const struct instrumentation *does)
 {
 	struct translate_memory memory;
 
-	if (nr_caches == CACHES_MAX)
-		return NULL;
-	if (nr_caches == CACHES_MAX - 1)
-		does = &everything;
-	if (!memory_translator(&memory, does->counted & CORE_KINDS_MODEL))
-		return NULL;
+	if (nr_caches >= CACHES_MAX - 2)
+		does = &everything[does->extras & CORE_EXTRA_BREAKPOINTS ? 1 : 0];
+	if (nr_caches == CACHES_MAX || exact(does) ||
+	    !memory_translator(&memory, does->counted & CORE_KINDS_MODEL))
+		return exact(does);
 	add(&memory, does);
 	return &caches[nr_caches - 1];
 }

@@ -219,11 +219,18 @@ _Noreturn static void go_on(struct thread *thread, enum arrival arrival)
 {
 	uint64_t address = 0;
 
+	if (thread->touches.nr)
+		linux_after_insn(thread);
 	while (!address) {
 		if (__atomic_load_n(&thread->pending, __ATOMIC_RELAXED)) {
 			thread->step = 0;
 			thread->inside = 0;
 			linux_deliver(thread);
+			arrival = ARRIVE_DIRECT;
+		}
+		if (cache_is_slow(cache_of(thread))) {
+			if (!linux_before_insn(thread))
+				continue;
 			arrival = ARRIVE_DIRECT;
 		}
 		address = step(thread);

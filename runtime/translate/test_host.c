@@ -96,6 +96,8 @@ void host_start(void)
 	memory_translator(&memory, false);
 	thread = area(NULL, 4096, PROT_READ | PROT_WRITE, 0);
 	thread->self = thread;
+	for (unsigned int kind = 0; kind < CORE_COUNTED_KINDS; kind++)
+		thread->events.counter[kind] = CORE_COUNTER_START;
 	thread->stack = (char *)area(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, 0) + STACK_SIZE;
 	syscall(SYS_arch_prctl, ARCH_SET_GS, thread);
 	host_maps();
@@ -180,6 +182,17 @@ static void unexpected(const struct thread *t, const char *what, uint64_t detail
 {
 	printf("Bail out! %s (%#lx) at %#lx\n", what, detail, t->regs.rip);
 	exit(1);
+}
+
+bool linux_before_insn(struct thread *t)
+{
+	unexpected(t, "stepping", t->regs.rip);
+	return true;
+}
+
+void linux_after_insn(struct thread *t)
+{
+	unexpected(t, "stepping", t->regs.rip);
 }
 
 void linux_int80(struct thread *t)

@@ -153,6 +153,13 @@ void linux_syscall(struct thread *thread);
 /* int 0x80, the 32-bit way in: rip is behind it. */
 void linux_int80(struct thread *thread);
 
+/*
+ * Of a thread whose code runs one instruction at a time, before and after each: the latter only if
+ * thread->touches has something. False: look at thread->pending and ask once more.
+ */
+bool linux_before_insn(struct thread *thread);
+void linux_after_insn(struct thread *thread);
+
 /* thread->pending is not 0. */
 void linux_deliver(struct thread *thread);
 

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Breakpoints on instructions and on data: of any number, at any place, of any length, since it is
+ * not the processor that watches. A thread with breakpoints runs one instruction at a time
+ * (CORE_EXTRA_BREAKPOINTS), and what each is going to touch is worked out before.
+ *
+ * As the processor has it, a breakpoint on an instruction is met before that is executed, and one
+ * on data behind the access. Having been met, the first is passed over once: RF in the flags says
+ * so, which also a signal frame keeps.
+ *
+ * What is not seen: elements of gathers and scatters, and what the kernel does for the program.
+ */
+#include <asm/prctl.h>
+#include <linux/hw_breakpoint.h>
+
+#include "core/core.h"
+#include "core/host.h"
+#include "runtime/linux/task.h"
+#include "runtime/sys.h"
+#include "runtime/translate/decode.h"
+#include "runtime/translate/translate.h"
+
+#define FLAG_DF 0x400UL
+#define FLAG_RF 0x10000UL
+
+/* Of operands whose size the encoding does not tell: state that is saved and restored. */
+enum { SIZE_OF_STATE = 512 };
+
+static uint64_t fs_base(void)
+{
+	uint64_t base = 0;
+
+	sys(__NR_arch_prctl, ARCH_GET_FS, &base);
+	return base;
+}
+
+static uint64_t address_of(const struct thread *thread, const struct insn *insn,
+			   const struct insn_memory *memory)
+{
+	const uint64_t *gpr = thread->regs.gpr;
+	uint64_t address = (uint64_t)memory->disp;
+
+	if (memory->rip_relative)
+		address += thread->regs.rip + insn->length;
+	if (memory->base != INSN_NO_REGISTER)
+		address += gpr[memory->base];
+	if (memory->index != INSN_NO_REGISTER)
+		address += gpr[memory->index] << memory->scale;
+	if (insn->prefixes & PREFIX_ADDRESS)
+		address = (uint32_t)address;
+	return insn->prefixes & PREFIX_FS ? address + fs_base() : address;
+}
+
+static bool is_string(const struct insn *insn)
+{
+	static const uint8_t strings[] = {0xa4, 0xa5, 0xa6, 0xa7, 0xaa,
+					  0xab, 0xac, 0xad, 0xae, 0xaf};
+
+	if (insn->encoding != INSN_LEGACY || insn->map)
+		return false;
+	for (unsigned int i = 0; i < sizeof(strings); i++)
+		if (insn->opcode == strings[i])
+			return true;
+	return false;
+}
+
+/* A repeated string instruction touches a row of elements, from the first one up or down. */
+static void extend(const struct thread *thread, const struct insn *insn, struct touch *touch)
+{
+	uint64_t times = thread->regs.gpr[REG_RCX], rest;
+
+	if (!(insn->prefixes & (PREFIX_REP | PREFIX_REPNE)) || !is_string(insn))
+		return;
+	if (insn->prefixes & PREFIX_ADDRESS)
+		times = (uint32_t)times;
+	if (!times) {
+		touch->size = 0;
+		return;
+	}
+	rest = (times - 1) * touch->size;
+	if (thread->regs.rflags & FLAG_DF)
+		touch->address -= rest;
+	touch->size += rest;
+}
+
+static void note_touch(struct thread *thread, const struct insn *insn,
+		       const struct insn_memory *memory)
+{
+	static const uint8_t types[] = {
+		[ACCESS_R] = HW_BREAKPOINT_R,
+		[ACCESS_W] = HW_BREAKPOINT_W,
+		[ACCESS_RW] = HW_BREAKPOINT_RW,
+	};
+	struct touches *touches = &thread->touches;
+	struct touch touch;
+
+	if (memory->access == ACCESS_NONE || memory->vsib)
+		return;
+	touch = (struct touch){
+		.address = address_of(thread, insn, memory),
+		.size = memory->size ? memory->size : SIZE_OF_STATE,
+		.type = types[memory->access],
+	};
+	extend(thread, insn, &touch);
+	if (touch.size &&
+	    core_breakpoint_at(&thread->events, touch.type, touch.address, touch.size))
+		touches->of[touches->nr++] = touch;
+}
+
+bool linux_before_insn(struct thread *thread)
+{
+	struct insn_effects effects;
+	uint8_t code[INSN_MAX];
+	struct insn insn;
+	size_t size;
+
+	thread->touches.nr = 0;
+	thread->touches.pc = thread->regs.rip;
+	if (!(thread->regs.rflags & FLAG_RF) &&
+	    core_breakpoint_at(&thread->events, HW_BREAKPOINT_X, thread->regs.rip, 1)) {
+		thread->regs.rflags |= FLAG_RF;
+		core_breakpoint(&thread->events, HW_BREAKPOINT_X, thread->regs.rip, 1);
+		return false;
+	}
+	size = core_host_read(code, thread->regs.rip, sizeof(code));
+	if (!insn_decode(&insn, code, size))
+		return true; /* a fault, as it will turn out */
+	insn_effects(&insn, &effects);
+	for (unsigned int i = 0; i < effects.nr_memory; i++)
+		note_touch(thread, &insn, &effects.memory[i]);
+	return true;
+}
+
+void linux_after_insn(struct thread *thread)
+{
+	struct touches touches = thread->touches;
+
+	thread->touches.nr = 0;
+	/* It has faulted, or was never begun. */
+	if (thread->regs.rip == touches.pc)
+		return;
+	for (unsigned int i = 0; i < touches.nr; i++)
+		core_breakpoint(&thread->events, touches.of[i].type, touches.of[i].address,
+				touches.of[i].size);
+}
