@@ -4,6 +4,7 @@
 #include <linux/fcntl.h>
 #include <linux/perf_event.h>
 
+#include "abi/source.h"
 #include "core/core.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/event_attr.h"
@@ -18,6 +19,15 @@ static int64_t set_period(uint32_t event, uint64_t at)
 	uint64_t period;
 
 	return copy_in(&period, at, sizeof(period)) ? -EFAULT : core_set_period(event, period);
+}
+
+/* Where the number comes from (abi/source.h). */
+static int64_t get_source(uint32_t event, uint64_t argument)
+{
+	const bool modelled = CORE_KIND_BIT(core_event(event)->kind) & CORE_KINDS_MODEL;
+	const uint32_t source = modelled ? ABI_SOURCE_MODEL : ABI_SOURCE_EXACT;
+
+	return copy_out(argument, &source, sizeof(source)) ? -EFAULT : 0;
 }
 
 static int64_t get_id(uint32_t event, uint64_t to)
@@ -99,6 +109,8 @@ int64_t event_ioctl(struct thread *thread, struct syscall *call, uint32_t event)
 		return set_filter(event, argument);
 	case PERF_EVENT_IOC_ID:
 		return get_id(event, argument);
+	case ABI_IOC_SOURCE:
+		return get_source(event, argument);
 	case PERF_EVENT_IOC_SET_BPF:
 		return set_bpf(argument);
 	case PERF_EVENT_IOC_PAUSE_OUTPUT:
