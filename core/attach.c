@@ -154,7 +154,7 @@ void core_fold_copy(struct core_event *copy)
 
 struct core_event *core_find_copy(const struct core_task *task, const struct core_event *event)
 {
-	core_for_each_event (copy, task)
+	core_for_each_event(copy, task)
 		if (copy->parent == core_index(event))
 			return copy;
 	return NULL;

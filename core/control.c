@@ -31,25 +31,26 @@ void core_switch_off(const struct core_task *task, struct core_event *event)
 
 /* ---- to whom ---- */
 
+/* Also when the task has ended, and there is nothing to lock: the count can still be reset. */
 static void act_here(struct core_event *event, bool group, action *act)
 {
 	struct core_task *task = core_event_lock(event);
 
-	if (!task)
-		return;
 	if (group) {
-		core_for_each_in_group (member, core_leader(event))
+		core_for_each_in_group(member, core_leader(event))
 			act(task, member);
 	} else {
 		act(task, event);
 	}
+	if (!task)
+		return;
 	core_schedule(task);
 	core_task_unlock(task);
 }
 
 static void act_on_copies(struct core_event *event, action *act)
 {
-	core_for_each_copy (copy, event)
+	core_for_each_copy(copy, event)
 		act_here(copy, false, act);
 }
 
@@ -60,7 +61,7 @@ static void act_everywhere(struct core_event *event, bool group, action *act)
 	if (!core_may_have_copies(event))
 		return;
 	if (group) {
-		core_for_each_in_group (member, core_leader(event))
+		core_for_each_in_group(member, core_leader(event))
 			act_on_copies(member, act);
 	} else {
 		act_on_copies(event, act);
@@ -135,9 +136,9 @@ int core_set_period(uint32_t index, uint64_t period)
 	if (event->attr.freq ? period > core_settings()->max_sample_rate : period >> 63)
 		return -EINVAL;
 	task = core_event_lock(event);
-	event->attr.sample_period = period; /* or frequency: one word */
 	if (!task)
 		return 0;
+	event->attr.sample_period = period; /* or frequency: one word */
 	core_sampling_restart(task, event);
 	core_schedule(task);
 	core_task_unlock(task);
@@ -193,7 +194,7 @@ int core_modify(uint32_t index, const struct perf_event_attr *attr)
 	}
 	core_lock(&core_tree()->lock);
 	move(event, attr, kind);
-	core_for_each_copy (copy, event)
+	core_for_each_copy(copy, event)
 		move(copy, attr, kind);
 	core_unlock(&core_tree()->lock);
 	return 0;

@@ -80,7 +80,7 @@ void core_count_out(const struct core_task *task, struct core_event *event)
 void core_count_state(const struct core_task *task, struct core_event *event, enum core_state state)
 {
 	if (event->leader == core_index(event)) {
-		core_for_each_in_group (member, event)
+		core_for_each_in_group(member, event)
 			core_count_times(task, member);
 	} else {
 		core_count_times(task, event);

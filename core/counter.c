@@ -54,7 +54,7 @@ void core_counters_program(struct core_task *task)
 	int64_t left[CORE_COUNTED_KINDS];
 	uint64_t kinds = 0, stop;
 
-	core_for_each_event (event, task) {
+	core_for_each_event(event, task) {
 		uint64_t bit = CORE_KIND_BIT(event->kind);
 		int64_t here;
 

@@ -59,7 +59,7 @@ static void copy_group(struct core_task *task, struct core_event *leader)
 
 	if (!copy)
 		return;
-	core_for_each_in_group (event, core_event_or_null(leader->next_member))
+	core_for_each_in_group(event, core_event_or_null(leader->next_member))
 		core_copy_event(task, event, event, copy);
 }
 
@@ -69,7 +69,7 @@ static void copy_group(struct core_task *task, struct core_event *leader)
  */
 static void copy_groups(struct core_task *task, struct core_task *from, uint64_t flags)
 {
-	core_for_each_event (event, from) {
+	core_for_each_event(event, from) {
 		if (event->leader != core_index(event))
 			continue;
 		if (from->everybody || is_inherited(event, flags))

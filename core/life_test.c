@@ -246,7 +246,7 @@ static void an_event_outlives_its_task(void **state)
 	assert_int_equal(core_reset(member, false), 0);
 	assert_int_equal(state_of(leader), CORE_EXITED);
 	assert_int_equal(tree_refused(&attr, other, -1, 0), ESRCH);
-	assert_int_equal(tree_refused(&attr, fake.task, -1, leader), EINVAL);
+	assert_int_equal(tree_refused(&attr, fake.task, -1, leader), ENODEV);
 	/* the page may have another thread by now */
 	tree_clone(2, 0);
 	tree_run(2);

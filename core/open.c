@@ -112,7 +112,7 @@ static uint32_t hardware_events(struct core_event *leader)
 {
 	uint32_t n = 0;
 
-	core_for_each_in_group (event, leader)
+	core_for_each_in_group(event, leader)
 		n += event->hardware;
 	return n;
 }
@@ -121,7 +121,7 @@ static bool all_can_be_read(struct core_event *leader, const struct core_event *
 {
 	uint32_t members = leader->members + 1;
 
-	core_for_each_in_group (event, leader)
+	core_for_each_in_group(event, leader)
 		if (core_read_bytes(event->attr.read_format, members) >= CORE_READ_MAX)
 			return false;
 	return core_read_bytes(newcomer->attr.read_format, members) < CORE_READ_MAX;
@@ -210,6 +210,8 @@ int64_t core_open(const struct perf_event_attr *attr, const struct core_target *
 
 	if (group && !(flags & PERF_FLAG_FD_NO_GROUP))
 		leader = core_event(group);
+	if (leader && leader->state == CORE_EXITED)
+		return -ENODEV;
 	memcpy(event.attr_bytes, attr, CORE_ATTR_SIZE);
 	if (where.task) {
 		where.task = core_task(core_page(where.task));

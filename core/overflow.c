@@ -254,7 +254,7 @@ void core_overflow(struct core_task *task, enum core_kind kind)
 
 	core_task_lock(task);
 	counter = core_counter_read(task, kind);
-	core_for_each_event (event, task)
+	core_for_each_event(event, task)
 		if (event->kind == kind && event->state == CORE_ACTIVE && is_due(event, counter))
 			due(event, counter, 0);
 	core_task_unlock(task);
@@ -287,7 +287,7 @@ bool core_breakpoint_at(const struct core_task *task, unsigned int type, uint64_
 void core_breakpoint(struct core_task *task, unsigned int type, uint64_t address, size_t size)
 {
 	core_task_lock(task);
-	core_for_each_event (event, task) {
+	core_for_each_event(event, task) {
 		if (!is_hit(event, type, address, size))
 			continue;
 		event->count.value++;

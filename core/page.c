@@ -84,7 +84,7 @@ void core_pages_update(struct core_task *task)
 	core_lock(&task->lock);
 	task->mapped = false;
 	task->now = core_clock(task);
-	core_for_each_event (event, task)
+	core_for_each_event(event, task)
 		if (event->maps && event->state == CORE_ACTIVE)
 			core_page_update(event);
 	core_unlock(&task->lock);

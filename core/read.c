@@ -31,7 +31,7 @@ static struct core_count count_of_copies(struct core_event *event)
 {
 	struct core_count sum = {0};
 
-	core_for_each_copy (copy, event) {
+	core_for_each_copy(copy, event) {
 		struct core_task *task = core_event_lock(copy);
 		struct core_count count = core_count_of_copy(copy);
 
@@ -59,7 +59,7 @@ static void read_group(struct core_event *leader, uint64_t format, uint64_t *to)
 	*to++ = 1 + leader->members;
 	put_times(to, format, &count);
 	to += core_read_times(format);
-	core_for_each_in_group (event, leader) {
+	core_for_each_in_group(event, leader) {
 		*to = core_count_with_ended(event).value;
 		put_names(to + 1, format, event);
 		to += core_read_entry(format);
@@ -87,7 +87,7 @@ static void add_copies(struct core_event *event, uint64_t format, uint64_t *to)
 		return;
 	}
 	to++;
-	core_for_each_in_group (member, leader) {
+	core_for_each_in_group(member, leader) {
 		count = count_of_copies(member);
 		if (member == leader) {
 			add_times(to, format, &count);

@@ -50,7 +50,7 @@ struct core_task *core_event_lock(const struct core_event *event)
 
 static void group_in(const struct core_task *task, struct core_event *leader)
 {
-	core_for_each_in_group (event, leader)
+	core_for_each_in_group(event, leader)
 		if (event->state == CORE_INACTIVE)
 			core_count_in(task, event);
 }
@@ -62,7 +62,7 @@ void core_schedule_off(const struct core_task *task, struct core_event *event)
 			core_count_out(task, event);
 		return;
 	}
-	core_for_each_in_group (member, event)
+	core_for_each_in_group(member, event)
 		if (member->state == CORE_ACTIVE)
 			core_count_out(task, member);
 }
@@ -81,7 +81,7 @@ static uint32_t counters_of(struct core_event *leader)
 {
 	uint32_t n = 0;
 
-	core_for_each_in_group (event, leader)
+	core_for_each_in_group(event, leader)
 		n += event->hardware && core_enabled(event);
 	return n;
 }
@@ -157,7 +157,7 @@ static bool is_leader(const struct core_event *event)
 
 static void consider_rank(struct core_task *task, enum rank rank, struct room *room)
 {
-	core_for_each_event (event, task)
+	core_for_each_event(event, task)
 		if (is_leader(event) && rank_of(event) == rank)
 			consider(task, event, room);
 }
@@ -175,7 +175,7 @@ static void consider_turns(struct core_task *task, struct room *room)
 	for (struct core_event *event = first; event; event = core_event_or_null(event->next))
 		if (takes_turns(task, event))
 			consider(task, event, room);
-	core_for_each_event (event, task) {
+	core_for_each_event(event, task) {
 		if (event == first)
 			break;
 		if (takes_turns(task, event))
@@ -210,7 +210,7 @@ static void publish(struct core_task *task)
 {
 	uint64_t wanted = 0, sampled = 0, extras = 0;
 
-	core_for_each_event (event, task) {
+	core_for_each_event(event, task) {
 		if (event->state != CORE_ACTIVE)
 			continue;
 		extras |= extras_of(event);

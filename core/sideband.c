@@ -126,7 +126,7 @@ static void tell_task(struct core_task *to, uint32_t type, const struct core_tas
 	} body = {task->pid, ppid, task->tid, ptid, 0};
 	const struct record record = {.type = type, .body = &body, .size = sizeof(body)};
 
-	core_for_each_event (event, to) {
+	core_for_each_event(event, to) {
 		if (!wants_tasks(&event->attr) || !listens(event, to))
 			continue;
 		body.time = core_event_clock(event);
@@ -149,7 +149,7 @@ static void tell_namespaces(struct core_task *to, const struct core_task *task)
 	};
 	bool known = false;
 
-	core_for_each_event (event, to) {
+	core_for_each_event(event, to) {
 		if (!event->attr.namespaces || !listens(event, to))
 			continue;
 		if (!known)
@@ -191,7 +191,7 @@ void core_tell_comm(struct core_task *task, bool exec)
 		.string = task->comm,
 	};
 
-	core_for_each_event (event, task)
+	core_for_each_event(event, task)
 		if (event->attr.comm && listens(event, task))
 			tell(event, &record);
 }
@@ -267,7 +267,7 @@ void core_mapped(struct core_task *task, const struct core_mapping *mapping)
 	if (!task->events)
 		return;
 	core_lock(&task->lock);
-	core_for_each_event (event, task)
+	core_for_each_event(event, task)
 		if (wants_mapping(&event->attr, mapping) && listens(event, task))
 			tell_mapping(event, task, mapping);
 	core_unlock(&task->lock);
@@ -289,7 +289,7 @@ void core_switched(struct core_task *task, bool out, bool preempted)
 	if (out && preempted)
 		record.misc |= PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
 	core_lock(&task->lock);
-	core_for_each_event (event, task) {
+	core_for_each_event(event, task) {
 		if (!event->attr.context_switch || !listens(event, task))
 			continue;
 		record.type = event->everybody ? PERF_RECORD_SWITCH_CPU_WIDE : PERF_RECORD_SWITCH;
@@ -311,7 +311,7 @@ void core_cgroup_made(struct core_task *task, uint64_t id, const char *path)
 	if (!task->events)
 		return;
 	core_lock(&task->lock);
-	core_for_each_event (event, task)
+	core_for_each_event(event, task)
 		if (event->attr.cgroup && listens(event, task))
 			tell(event, &record);
 	core_unlock(&task->lock);
