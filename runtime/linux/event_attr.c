@@ -54,8 +54,9 @@ int64_t event_attr_in(union event_attr *attr, uint64_t from, const struct core_r
 			return tail;
 	}
 	error = core_attr_check(&attr->attr, size, tail, rights);
-	if (error == -E2BIG && copy_out(size_at, &known, sizeof(known)))
-		return -EFAULT;
+	/* Where that cannot be written it is not. */
+	if (error == -E2BIG)
+		copy_out(size_at, &known, sizeof(known));
 	return error;
 }
 

@@ -8,6 +8,7 @@
 #include <linux/fs.h>
 #include <linux/futex.h>
 #include <linux/magic.h>
+#include <linux/resource.h>
 #include <linux/stat.h>
 
 #include "abi/control.h"
@@ -110,6 +111,29 @@ uint32_t event_of_fd(uint64_t fd)
 	return event;
 }
 
+/*
+ * The pipe, for which one number has to be free, as for an event of the kernel's. The other end has
+ * to have one for a moment, beyond the limit if need be.
+ */
+static int64_t make_pipe(int ends[2])
+{
+	struct {
+		uint64_t now, max;
+	} limit, raised;
+	int64_t error = sys(__NR_pipe2, ends, O_CLOEXEC);
+
+	if (error != -EMFILE || sys(__NR_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) ||
+	    limit.now == limit.max)
+		return error;
+	raised = limit;
+	raised.now++;
+	if (sys(__NR_prlimit64, 0, RLIMIT_NOFILE, &raised, NULL))
+		return error;
+	error = sys(__NR_pipe2, ends, O_CLOEXEC);
+	sys(__NR_prlimit64, 0, RLIMIT_NOFILE, &limit, NULL);
+	return error;
+}
+
 int64_t event_fd_make(uint32_t event, bool cloexec)
 {
 	struct control_message message = {
@@ -119,7 +143,7 @@ int64_t event_fd_make(uint32_t event, bool cloexec)
 	};
 	struct stat file;
 	int ends[2];
-	int64_t error = sys(__NR_pipe2, ends, O_CLOEXEC);
+	int64_t error = make_pipe(ends);
 	bool told;
 
 	if (error)

@@ -14,6 +14,7 @@
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_request.h"
 #include "runtime/linux/memory.h"
+#include "runtime/linux/proc.h"
 #include "runtime/lock.h"
 #include "runtime/sys.h"
 
@@ -136,6 +137,8 @@ static bool passes(const struct event_request *request)
 		return false;
 	if (is_software(&request->attr.attr))
 		return passes_software(request);
+	if (type == proc_device_type("uprobe"))
+		return false; /* virtual.c says why there is none */
 	return type == PERF_TYPE_TRACEPOINT ||
 	       (type >= PERF_TYPE_MAX && type != core_settings()->cpu_type);
 }

@@ -112,6 +112,14 @@ uint64_t proc_migrations(int32_t pid, int32_t tid)
 	return read_of_thread(pid, tid, "sched", text) ? field(text, "se.nr_migrations") : 0;
 }
 
+uint32_t proc_device_type(const char *name)
+{
+	char path[64], text[TEXT];
+
+	format(path, sizeof(path), "/sys/devices/%s/type", name);
+	return read_text(path, text) ? (uint32_t)number(text) : UINT32_MAX;
+}
+
 int32_t proc_process_of(int32_t tid)
 {
 	char path[32], text[TEXT];
@@ -158,13 +166,27 @@ static uint64_t cgroup_at(const char *path)
 	return cgroup;
 }
 
-#define CGROUP_ROOT "/sys/fs/cgroup"
-enum { CGROUP_PATH = TEXT + sizeof(CGROUP_ROOT) };
+enum { CGROUP_PATH = 2 * TEXT };
+
+/* Where systems mount the unified hierarchy: alone, or beside the old ones. */
+static bool cgroup_root(char path[TEXT])
+{
+	static const char places[][24] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+	struct statfs fs;
+
+	for (unsigned int i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		if (sys(__NR_statfs, places[i], &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
+			continue;
+		format(path, TEXT, "%s", places[i]);
+		return true;
+	}
+	return false;
+}
 
 /* The folder of the thread's cgroup: "0::/path" is the line of the unified hierarchy. */
 static bool cgroup_path(int32_t tid, char path[CGROUP_PATH])
 {
-	char text[TEXT], name[32];
+	char text[TEXT], root[TEXT], name[32];
 	char *at = text, *end;
 
 	format(name, sizeof(name), "/proc/%d/cgroup", (int64_t)tid);
@@ -179,7 +201,9 @@ static bool cgroup_path(int32_t tid, char path[CGROUP_PATH])
 	for (end = at; *end && *end != '\n'; end++)
 		;
 	*end = '\0';
-	format(path, CGROUP_PATH, CGROUP_ROOT "%s", at + 3);
+	if (!cgroup_root(root))
+		return false;
+	format(path, CGROUP_PATH, "%s%s", root, at + 3);
 	return true;
 }
 
@@ -198,11 +222,13 @@ bool proc_in_cgroup(int32_t tid, uint64_t cgroup)
 	if (!cgroup_path(tid, path))
 		return false;
 	for (;;) {
-		if (cgroup_at(path) == cgroup)
+		uint64_t at = cgroup_at(path);
+
+		if (at == cgroup)
 			return true;
 		slash = strrchr(path, '/');
-		if (!slash || slash < path + sizeof(CGROUP_ROOT) - 1)
-			return false;
+		if (!at || !slash)
+			return false; /* above the root of the hierarchy */
 		*slash = '\0';
 	}
 }

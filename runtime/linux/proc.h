@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc says of threads, where no system call does. Without it the answer is 0. */
+/* What /proc and /sys say, where no system call does. Without them the answer is 0. */
 #ifndef RUNTIME_LINUX_PROC_H
 #define RUNTIME_LINUX_PROC_H
 
@@ -19,6 +19,9 @@ uint64_t proc_runtime(int32_t pid, int32_t tid);
 
 /* How often it went to another processor. */
 uint64_t proc_migrations(int32_t pid, int32_t tid);
+
+/* The number of a device that events can be of; UINT32_MAX: there is none. */
+uint32_t proc_device_type(const char *name);
 
 /* The process of a thread. */
 int32_t proc_process_of(int32_t tid);

@@ -238,6 +238,34 @@ static void follow_bus(char *path, bool follow)
 	memmove(path + device, path + bus, strlen(path + bus) + 1);
 }
 
+bool virtual_hides(const char *name, size_t length)
+{
+	static const char *const stay[] = {"software", "breakpoint"};
+
+	/* A breakpoint that the kernel puts into code is not where code is executed. */
+	if (length == 6 && !memcmp(name, "uprobe", length))
+		return true;
+	if (core_settings()->host)
+		return false;
+	for (unsigned int i = 0; i < sizeof(stay) / sizeof(*stay); i++)
+		if (strlen(stay[i]) == length && !memcmp(name, stay[i], length))
+			return false;
+	return true;
+}
+
+/* A device of the kernel's that is not to be there. */
+static bool is_hidden(const char *path)
+{
+	const char *name = path + strlen(BUS "/");
+	size_t length = 0;
+
+	if (!begins(path, BUS "/"))
+		return false;
+	while (name[length] && name[length] != '/')
+		length++;
+	return !(length == 3 && !memcmp(name, "cpu", length)) && virtual_hides(name, length);
+}
+
 struct virtual_node virtual_find(const char *path, bool follow)
 {
 	struct virtual_node node = {VIRTUAL_NONE, 0, 0};
@@ -248,6 +276,10 @@ struct virtual_node virtual_find(const char *path, bool follow)
 	if (!near(path) || !arena_used())
 		return node;
 	tidy(tidied, path);
+	if (is_hidden(tidied)) {
+		node.kind = VIRTUAL_HIDDEN;
+		return node;
+	}
 	follow_bus(tidied, follow);
 	node.folder = folder_of(tidied, &rest);
 	if (node.folder == VIRTUAL_FOLDERS || !there(node.folder))

@@ -15,7 +15,13 @@
 
 #include "runtime/linux/syscalls.h"
 
-enum virtual_kind { VIRTUAL_NONE, VIRTUAL_FOLDER, VIRTUAL_FILE, VIRTUAL_LINK };
+enum virtual_kind {
+	VIRTUAL_NONE,
+	VIRTUAL_FOLDER,
+	VIRTUAL_FILE,
+	VIRTUAL_LINK,
+	VIRTUAL_HIDDEN, /* the kernel has it, and the program has not */
+};
 
 enum virtual_folder {
 	VIRTUAL_DEVICES, /* with the kernel's own beside ours */
@@ -37,6 +43,9 @@ struct virtual_node {
 
 /* What @path, which is absolute, leads to; with @follow through a link that it ends in. */
 struct virtual_node virtual_find(const char *path, bool follow);
+
+/* Whether a device of the kernel's with that name, of @length, is hidden. */
+bool virtual_hides(const char *name, size_t length);
 
 /* The entry @index of a folder: its name and what it is; false behind the last. */
 bool virtual_entry(enum virtual_folder folder, unsigned int index, const char **name,

@@ -272,6 +272,8 @@ int64_t virtual_path_call(struct thread *thread, struct syscall *call, int64_t d
 		path = absolute;
 	}
 	node = virtual_find(path, follow);
+	if (node.kind == VIRTUAL_HIDDEN)
+		return -ENOENT;
 	return node.kind == VIRTUAL_NONE ? VIRTUAL_OTHER : node_call(call, &node);
 }
 
@@ -326,8 +328,16 @@ static int64_t list_ours(struct folder *folder, uint64_t to, uint64_t size)
 	}
 }
 
-/* Takes a device called as ours out of what the kernel has listed: a machine with a PMU. */
-static int64_t without_cpu(uint64_t start, int64_t size)
+/* A machine with a PMU has one that is called as ours. */
+static bool is_listed(const char *name)
+{
+	if (!strcmp(name, ".") || !strcmp(name, ".."))
+		return true;
+	return strcmp(name, "cpu") && !virtual_hides(name, strlen(name));
+}
+
+/* Takes what is hidden out of what the kernel has listed. */
+static int64_t take_out_hidden(uint64_t start, int64_t size)
 {
 	uint64_t at = start, end = start + (uint64_t)size;
 	struct listed entry;
@@ -338,7 +348,7 @@ static int64_t without_cpu(uint64_t start, int64_t size)
 		if (copy_in(&entry, at, known) || !entry.length || entry.length > end - at)
 			break;
 		entry.name[sizeof(entry.name) - 1] = '\0';
-		if (strcmp(entry.name, "cpu")) {
+		if (is_listed(entry.name)) {
 			at += entry.length;
 			continue;
 		}
@@ -357,7 +367,7 @@ static int64_t list(struct thread *thread, struct syscall *call, struct folder *
 		result = syscall_pass(thread, call);
 		if (result < 0)
 			return result;
-		left = without_cpu(call->args[1], result);
+		left = take_out_hidden(call->args[1], result);
 		if (left)
 			return left;
 		folder->kernels_done = !result;
