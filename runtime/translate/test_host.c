@@ -96,8 +96,6 @@ void host_start(void)
 	memory_translator(&memory, false);
 	thread = area(NULL, 4096, PROT_READ | PROT_WRITE, 0);
 	thread->self = thread;
-	for (unsigned int kind = 0; kind < CORE_COUNTED_KINDS; kind++)
-		thread->events.counter[kind] = CORE_COUNTER_START;
 	thread->stack = (char *)area(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, 0) + STACK_SIZE;
 	syscall(SYS_arch_prctl, ARCH_SET_GS, thread);
 	host_maps();
