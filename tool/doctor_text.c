@@ -157,6 +157,24 @@ static void write_abilities(const struct style *style, const struct doctor *doct
 	}
 }
 
+/* What `tally run` adds to what the kernel offers. */
+static void write_user_mode(const struct style *style, const struct doctor *doctor)
+{
+	if (doctor->counts && doctor->system.has_pmu)
+		return;
+	tool_wrap(style->out,
+		  doctor->counts
+			  ? "There is no PMU: of a command that tally starts, instructions and "
+			    "branches are counted exactly in user mode (tally run), cycles and "
+			    "misses computed by a model; tally stat does so by itself, tally "
+			    "record with --pmu=user or -e cycles. What runs already can be "
+			    "measured with software events alone."
+			  : "Commands that tally starts are measured in user mode (tally run): "
+			    "instructions and branches exactly, cycles and misses by a model. "
+			    "What runs already cannot be.",
+		  0, COLUMNS);
+}
+
 static void write_conclusion(const struct style *style, const struct doctor *doctor)
 {
 	const struct tally_ability *own = doctor_ability(doctor, "user");
@@ -166,7 +184,7 @@ static void write_conclusion(const struct style *style, const struct doctor *doc
 	fputc('\n', style->out);
 	fputs(doctor->counts && doctor->samples ? style->good : style->bad, style->out);
 	if (!doctor->counts)
-		snprintf(text, sizeof(text), "Nothing can be measured here: %s.",
+		snprintf(text, sizeof(text), "The kernel lets nothing be measured here: %s.",
 			 own->error.what[0] ? own->error.what
 					    : doctor_ability(doctor, "software")->error.what);
 	else
@@ -175,14 +193,8 @@ static void write_conclusion(const struct style *style, const struct doctor *doc
 			 doctor->system.has_pmu ? "hardware and software" : "software");
 	tool_wrap(style->out, text, 0, COLUMNS);
 	fputs(style->plain, style->out);
-	if (!doctor->counts)
-		return;
-	if (!doctor->system.has_pmu)
-		tool_wrap(style->out,
-			  "There is no PMU: cycles, instructions and cache misses are <not "
-			  "supported>, and record takes its samples by the clock.",
-			  0, COLUMNS);
-	if (kernel->verdict != TALLY_CAN)
+	write_user_mode(style, doctor);
+	if (doctor->counts && kernel->verdict != TALLY_CAN)
 		tool_wrap(style->out, "Only user code is seen, not what the kernel does for it.", 0,
 			  COLUMNS);
 }

@@ -505,12 +505,35 @@ static int record(struct recording *r)
 	return ret;
 }
 
-static int prepare(struct recording *r, char **command)
+/*
+ * Where nothing in particular was asked for, what the kernel's timer samples will do: user mode is
+ * then for who may not use that either.
+ */
+static int choose_counting(struct recording *r, const struct tool_counting *counting)
+{
+	struct tally_events *timer = NULL, *events = r->events;
+	struct tally_error why;
+	int ret = 0;
+
+	if (!tally_events_count(events)) {
+		timer = events = tally_events_new();
+		if (!timer || tally_events_parse(timer, "cpu-clock", 0, &why) < 0)
+			ret = tool_fail("out of memory");
+	}
+	if (!ret && tool_wants_user_mode(counting, events, &why))
+		ret = tool_enter_user_mode(counting, r->options.quiet ? NULL : why.what);
+	tally_events_free(timer);
+	return ret;
+}
+
+static int prepare(struct recording *r, const struct tool_counting *counting, char **command)
 {
 	struct tally_error err;
 	pid_t child = 0;
 	int ret = record_check_options(r, *command);
 
+	if (!ret && *command && !tool_target_given(&r->target))
+		ret = choose_counting(r, counting);
 	if (ret)
 		return ret;
 	if (*command && tally_workload_prepare(command, is_pipe(r) ? STDERR_FILENO : -1,
@@ -531,6 +554,7 @@ static int run_record(const struct tool_command *command, int argc, char **argv)
 		.argv = calloc(argc + 2, sizeof(*r.argv)),
 		.events = tally_events_new(),
 	};
+	struct tool_counting counting;
 	int key, ret = 0;
 
 	if (!r.events || !r.argv) {
@@ -540,13 +564,16 @@ static int run_record(const struct tool_command *command, int argc, char **argv)
 	}
 	r.argv[0] = "tally";
 	memcpy(r.argv + 1, argv, argc * sizeof(*argv));
-	while (ret == 0 && (key = tool_next_option(&parse)) > 0)
+	key = tool_choose_counting(&counting, command, argc, argv, RECORD_KEY_PMU);
+	if (key > 0)
+		ret = key;
+	while (ret == 0 && key >= 0 && (key = tool_next_option(&parse)) > 0)
 		ret = record_parse_option(&r, key, parse.argument);
 	tool_end_options(&parse);
 	if (ret == 0 && key < 0)
 		ret = key == -2 ? TOOL_OK : TOOL_USAGE;
 	else if (ret == 0)
-		ret = prepare(&r, argv + parse.index);
+		ret = prepare(&r, &counting, argv + parse.index);
 	if (r.writer)
 		tally_perfdata_finish(r.writer, NULL);
 	record_off_cpu_free(r.off_cpu);

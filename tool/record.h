@@ -20,6 +20,7 @@
 
 #include "tool/synth.h"
 #include "tool/target.h"
+#include "tool/user_mode.h"
 
 #define NO_EVENT SIZE_MAX
 
@@ -84,6 +85,8 @@ void record_note(const struct recording *r, const char *what, ...)
 /* ---- record_options.c ---- */
 
 extern const struct tool_option record_option_rows[];
+/* Of the option that record.c looks at itself, ahead of the others. */
+#define RECORD_KEY_PMU 512
 /* Returns 0, or the exit status after saying what is wrong. */
 int record_parse_option(struct recording *r, int key, const char *argument);
 int record_check_options(const struct recording *r, bool has_command);

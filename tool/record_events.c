@@ -75,7 +75,8 @@ static int add_default_event(struct recording *r, struct tally_error *err)
 {
 	if (has_cycles())
 		return tally_events_parse(r->events, "cycles:P", 0, err);
-	record_note(r, "no hardware counters here: sampling cpu-clock, a timer, instead of cycles");
+	record_note(r, "no hardware counters here: sampling cpu-clock, a timer, instead of cycles "
+		       "(--pmu=user: cycles of a modelled processor)");
 	return tally_events_parse(r->events, "cpu-clock", 0, err);
 }
 

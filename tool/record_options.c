@@ -63,6 +63,7 @@ const struct tool_option record_option_rows[] = {
 	{KEY_ALL_CGROUPS, "all-cgroups", TOOL_NONE, false, NULL, "also the cgroup"},
 	{KEY_NAMESPACES, "namespaces", TOOL_NONE, false, NULL,
 	 "record which namespaces processes are in"},
+	TOOL_PMU_OPTION(RECORD_KEY_PMU),
 	TOOL_TARGET_OPTIONS,
 	{'G', "cgroup", TOOL_CGROUP, false, "PATH", "measure the tasks of this cgroup"},
 	{KEY_NO_INHERIT, "no-inherit", TOOL_NONE, false, NULL,
@@ -266,6 +267,8 @@ int record_parse_option(struct recording *r, int key, const char *argument)
 		return 0;
 	}
 	switch (key) {
+	case RECORD_KEY_PMU:
+		return 0; /* looked at already */
 	case 'b':
 		return parse_branches(r, "any");
 	case 'j':

@@ -13,6 +13,7 @@
 #include "tool/command.h"
 #include "tool/commands.h"
 #include "tool/stat_cgroup.h"
+#include "tool/user_mode.h"
 
 #define DEFAULT_EVENTS                                                                             \
 	"context-switches,cpu-migrations,page-faults,cycles,instructions,branches,branch-misses"
@@ -30,6 +31,7 @@ enum {
 	KEY_ALL_KERNEL,
 	KEY_EACH_CGROUP,
 	KEY_LOG_FD,
+	KEY_PMU,
 };
 
 static const struct tool_option option_table[] = {
@@ -38,6 +40,7 @@ static const struct tool_option option_table[] = {
 	{'d', "detailed", TOOL_NONE, false, NULL,
 	 "add events of the caches; twice: of the TLBs; three times: prefetches"},
 	{'n', "null", TOOL_NONE, false, NULL, "count nothing, measure the time alone"},
+	TOOL_PMU_OPTION(KEY_PMU),
 	TOOL_TARGET_OPTIONS,
 	{'G', "cgroup", TOOL_CGROUP, false, "NAMES",
 	 "count the first event before it in the first of these cgroups, and so on"},
@@ -76,6 +79,7 @@ struct line {
 	struct stat_cgroups cgroups;
 	const char *output;
 	int log_fd; /* -1: none */
+	struct tool_counting counting;
 };
 
 static void write_list(FILE *out, const char *what, const char *plural, const int *numbers,
@@ -407,8 +411,11 @@ static int close_output(const struct line *line, int status)
 static int parse_line(struct line *line, int argc, char **argv)
 {
 	struct tool_parse parse = {.command = line->command, .argc = argc, .argv = argv};
-	int key, status;
+	int key = tool_choose_counting(&line->counting, line->command, argc, argv, KEY_PMU);
+	int status;
 
+	if (key)
+		return key;
 	while ((key = tool_next_option(&parse)) > 0) {
 		status = take_option(line, key, parse.argument);
 		if (status != TOOL_OK) {
@@ -423,6 +430,19 @@ static int parse_line(struct line *line, int argc, char **argv)
 	return TOOL_OK;
 }
 
+/* The table is for programs where it shares standard error with nobody: there it tells the source.
+ */
+static int choose_counting(const struct line *line)
+{
+	const struct stat_options *o = line->options;
+	const bool say = o->format == STAT_TEXT || line->output || line->log_fd >= 0;
+	struct tally_error why;
+
+	if (!o->measure_command || !tool_wants_user_mode(&line->counting, line->events, &why))
+		return TOOL_OK;
+	return tool_enter_user_mode(&line->counting, say ? why.what : NULL);
+}
+
 static int prepare(struct line *line, struct stat_session *stat)
 {
 	int status = check_line(line);
@@ -433,6 +453,8 @@ static int prepare(struct line *line, struct stat_session *stat)
 		status = choose_cpus(line->options);
 	if (status == TOOL_OK)
 		status = choose_events(line);
+	if (status == TOOL_OK)
+		status = choose_counting(line);
 	if (status == TOOL_OK && !line->null)
 		status = stat_cgroups_make_sets(&line->cgroups, line->command, line->events, stat);
 	if (status == TOOL_OK)

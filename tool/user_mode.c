@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "tool/user_mode.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <tally/attr.h>
+#include <tally/probe.h>
+
+
+static int take_option(enum tool_pmu *pmu, const struct tool_command *command, const char *argument)
+{
+	static const char *const words[] = {"auto", "kernel", "user"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(argument, words[i])) {
+			*pmu = (enum tool_pmu)i;
+			return TOOL_OK;
+		}
+	return tool_usage(command, "--pmu wants auto, kernel or user, not '%s'", argument);
+}
+
+/* Probes, tracepoints and the units of other hardware are the kernel's alone. */
+static bool user_mode_has(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_SOFTWARE ||
+	       attr->type == PERF_TYPE_HW_CACHE || attr->type == PERF_TYPE_RAW ||
+	       attr->type == PERF_TYPE_BREAKPOINT;
+}
+
+/* A right that is missing for the kernel's side alone narrows the event, as it does when it is
+ * opened in earnest. */
+static bool kernel_has(const struct tally_event *event, struct tally_error *why)
+{
+	struct perf_event_attr *attr = event->attr;
+	const bool disabled = attr->disabled, all = !attr->exclude_kernel;
+	int fd;
+
+	attr->disabled = 1;
+	fd = tally_attr_open(attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, why);
+	if ((fd == -EACCES || fd == -EPERM) && all && !(event->flags & TALLY_EVENT_MODIFIED)) {
+		attr->exclude_kernel = 1;
+		fd = tally_attr_open(attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, why);
+		attr->exclude_kernel = 0;
+	}
+	attr->disabled = disabled;
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+bool tool_wants_user_mode(const struct tool_counting *counting, struct tally_events *events,
+			  struct tally_error *why)
+{
+	if (counting->pmu != TOOL_PMU_AUTO)
+		return false;
+	for (size_t i = 0; i < tally_events_count(events); i++) {
+		const struct tally_event *event = tally_events_at(events, i);
+
+		if (user_mode_has(event->attr) && !kernel_has(event, why))
+			return !tally_user_mode();
+	}
+	return false;
+}
+
+int tool_enter_user_mode(const struct tool_counting *counting, const char *why)
+{
+	static char run[] = "run", end[] = "--", kernel[] = "--pmu=kernel";
+	const size_t argc = (size_t)counting->argc;
+	size_t operands = (size_t)counting->operands, nr = 0;
+	char **words = calloc(argc + 6, sizeof(*words)), path[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (!words || length <= 0) {
+		free(words);
+		return tool_fail("cannot go on in user mode: %s",
+				 words ? "/proc is not mounted" : "out of memory");
+	}
+	path[length] = '\0';
+	if (operands > 1 && !strcmp(counting->argv[operands - 1], end))
+		operands--;
+	words[nr++] = path;
+	words[nr++] = run;
+	words[nr++] = end;
+	words[nr++] = path;
+	for (size_t i = 0; i < argc; i++) {
+		if (i == operands)
+			words[nr++] = kernel; /* the last one counts */
+		words[nr++] = counting->argv[i];
+	}
+	if (why)
+		fprintf(stderr, "tally: %s: user mode counts (tally run)\n", why);
+	fflush(NULL);
+	execv(path, words);
+	free(words);
+	return tool_fail("cannot go on in user mode: %s", strerror(errno));
+}
+
+int tool_choose_counting(struct tool_counting *counting, const struct tool_command *command,
+			 int argc, char **argv, int key)
+{
+	struct tool_parse parse = {.command = command, .argc = argc, .argv = argv};
+	int found, status = TOOL_OK;
+
+	*counting = (struct tool_counting){.argc = argc, .argv = argv};
+	while (status == TOOL_OK && (found = tool_next_option(&parse)) > 0)
+		if (found == key)
+			status = take_option(&counting->pmu, command, parse.argument);
+	if (status != TOOL_OK) {
+		tool_end_options(&parse);
+		return status;
+	}
+	if (found < 0)
+		return found;
+	counting->operands = parse.index;
+	if (counting->pmu != TOOL_PMU_USER || tally_user_mode())
+		return TOOL_OK;
+	if (parse.index >= argc)
+		return tool_usage(command, "--pmu=user wants a command: what runs already is not "
+					   "under tally run");
+	return tool_enter_user_mode(counting, NULL);
+}
