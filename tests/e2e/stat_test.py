@@ -122,7 +122,7 @@ def case_every_number_has_a_source():
     found = stat('--', 'true')
     for c in found['counts']:
         if c['state'] == 'counted':
-            check(c['source'] in ('kernel', 'scaled'), c)
+            check(c['source'] in ('kernel', 'scaled', 'user-mode', 'model'), c)
             check(c['time_running'] <= c['time_enabled'], c)
         else:
             equal((c['source'], c['value']), ('none', None))
