@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "abi/machine.h"
 
-const struct machine machine_reference = {
+const struct machine tly_machine_reference = {
 	.l1i = {64, 8},	    /* 32 KiB */
 	.l1d = {64, 8},	    /* 32 KiB */
 	.l2 = {1024, 16},   /* 1 MiB */
@@ -31,7 +31,7 @@ static bool valid_cache(const struct machine_cache *cache, uint32_t most_sets, b
 	       cache->ways <= MACHINE_MAX_WAYS;
 }
 
-bool machine_valid(const struct machine *m)
+bool tly_machine_valid(const struct machine *m)
 {
 	return valid_cache(&m->l1i, MACHINE_MAX_L1_SETS, false) &&
 	       valid_cache(&m->l1d, MACHINE_MAX_L1_SETS, false) &&
@@ -43,7 +43,7 @@ bool machine_valid(const struct machine *m)
 	       m->window && m->ref_num && m->ref_den && m->bus;
 }
 
-struct machine_cache machine_cache(uint64_t size, uint32_t ways, uint32_t unit)
+struct machine_cache tly_machine_cache(uint64_t size, uint32_t ways, uint32_t unit)
 {
 	uint64_t sets = 1;
 

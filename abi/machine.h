@@ -43,16 +43,16 @@ struct machine {
 #define MACHINE_MAX_WAYS    32u
 
 /* The one that counts are compared on unless asked otherwise: docs/model.md describes it. */
-extern const struct machine machine_reference;
+extern const struct machine tly_machine_reference;
 
 /* Whether the model can compute it. */
-bool machine_valid(const struct machine *machine);
+bool tly_machine_valid(const struct machine *machine);
 
 /*
  * A cache of @size bytes (a TLB: of @size entries, with @unit 1) as the model computes it: sets are
  * rounded down to a power of two, ways to what there can be. A fully associative TLB becomes one of
  * 8 ways.
  */
-struct machine_cache machine_cache(uint64_t size, uint32_t ways, uint32_t unit);
+struct machine_cache tly_machine_cache(uint64_t size, uint32_t ways, uint32_t unit);
 
 #endif

@@ -410,7 +410,7 @@ static void test_shapes(void **state)
 static void test_cuts(void **state)
 {
 	int64_t whole[64] = {0}, parts[64] = {0};
-	struct model *one = make(&machine_reference), *other = make(&machine_reference);
+	struct model *one = make(&tly_machine_reference), *other = make(&tly_machine_reference);
 	uint64_t *at = trace, *from = trace;
 
 	(void)state;
@@ -464,7 +464,7 @@ static struct block *branch_block(uint64_t pc, enum block_end end)
 
 static void test_returns(void **state)
 {
-	struct model *model = make(&machine_reference);
+	struct model *model = make(&tly_machine_reference);
 	struct block *call = branch_block(0x1000, BLOCK_CALL);
 	struct block *ret = branch_block(0x2000, BLOCK_RETURN);
 	struct block *behind = branch_block(0x1005, BLOCK_JUMP);
@@ -484,7 +484,7 @@ static void test_returns(void **state)
 
 static void test_targets(void **state)
 {
-	struct model *model = make(&machine_reference);
+	struct model *model = make(&tly_machine_reference);
 	struct block *jump = branch_block(0x1000, BLOCK_JUMP_INDIRECT);
 	struct block *to[3];
 	const struct block *path[6];
@@ -510,37 +510,37 @@ static void test_targets(void **state)
 
 static void test_machines(void **state)
 {
-	struct machine machine = machine_reference;
+	struct machine machine = tly_machine_reference;
 	struct machine_cache cache;
 
 	(void)state;
-	assert_true(machine_valid(&machine));
+	assert_true(tly_machine_valid(&machine));
 	machine.l1d.sets = 0;
-	assert_false(machine_valid(&machine));
+	assert_false(tly_machine_valid(&machine));
 	machine.l1d.sets = 48;
-	assert_false(machine_valid(&machine));
-	machine = machine_reference;
+	assert_false(tly_machine_valid(&machine));
+	machine = tly_machine_reference;
 	machine.llc.sets = 0;
-	assert_true(machine_valid(&machine));
+	assert_true(tly_machine_valid(&machine));
 	machine.llc.sets = 2 * MACHINE_MAX_SETS;
-	assert_false(machine_valid(&machine));
-	machine = machine_reference;
+	assert_false(tly_machine_valid(&machine));
+	machine = tly_machine_reference;
 	machine.width = 0;
-	assert_false(machine_valid(&machine));
+	assert_false(tly_machine_valid(&machine));
 
-	cache = machine_cache(32 << 10, 8, 64);
+	cache = tly_machine_cache(32 << 10, 8, 64);
 	assert_int_equal(cache.sets, 64);
 	assert_int_equal(cache.ways, 8);
 	/* 11 slices of 20 ways: the sets that are a power of two */
-	cache = machine_cache(11UL * 2048 * 20 * 64, 20, 64);
+	cache = tly_machine_cache(11UL * 2048 * 20 * 64, 20, 64);
 	assert_int_equal(cache.sets, 16384);
 	assert_int_equal(cache.ways, 20);
 	/* fully associative */
-	cache = machine_cache(64, 0xff, 1);
+	cache = tly_machine_cache(64, 0xff, 1);
 	assert_int_equal(cache.sets, 8);
 	assert_int_equal(cache.ways, 8);
-	assert_int_equal(machine_cache(0, 8, 64).sets, 0);
-	assert_int_equal(machine_cache(3, 8, 1).ways, 3);
+	assert_int_equal(tly_machine_cache(0, 8, 64).sets, 0);
+	assert_int_equal(tly_machine_cache(3, 8, 1).ways, 3);
 }
 
 int main(void)

@@ -74,7 +74,7 @@ bool tracer_begin(struct thread *thread)
 	if (thread->tracer)
 		return true;
 	if (!machine.width)
-		machine = machine_reference;
+		machine = tly_machine_reference;
 	size = ((sizeof(*t) + 63) & ~63UL) + model_size(&machine);
 	memory = memory_more(size, false);
 	if (!memory)
