@@ -32,7 +32,8 @@ static void unlink_from(uint32_t *link, uint32_t next)
 static void note(struct core_task *task, const struct core_event *event)
 {
 	task->software |= CORE_KIND_BIT(event->kind) & CORE_KINDS_SOFTWARE;
-	task->bound |= event->cpu >= 0 || event->cgroup;
+	task->bound |= event->cpu >= 0;
+	task->grouped |= event->cgroup != 0;
 }
 
 void core_attach_event(struct core_task *task, struct core_event *event, struct core_event *leader)
@@ -62,6 +63,7 @@ void core_detach_event(struct core_task *task, struct core_event *event)
 	if (!task->events) {
 		task->software = 0;
 		task->bound = false;
+		task->grouped = false;
 	}
 }
 

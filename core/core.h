@@ -149,7 +149,7 @@ void core_task_exec(struct core_task *task, const char *comm);
 void core_task_comm(struct core_task *task, const char *comm);
 /* It ran on @cpu until now, or another: events of processors are switched. The caller's. */
 void core_task_cpu(struct core_task *task, int cpu);
-/* Somebody was moved to another cgroup. */
+/* It may have been moved to another cgroup. */
 void core_task_regroup(struct core_task *task);
 
 /*

@@ -25,12 +25,14 @@ uint64_t core_count_counter(const struct core_task *task, const struct core_even
 }
 
 /*
- * A group goes with its leader: while that is disabled, or in error, no time passes for its members
- * either.
+ * A group goes with its leader: while that is disabled, in error or elsewhere, no time passes for
+ * its members either.
  */
 static bool time_passes(const struct core_event *event)
 {
-	return core_enabled(event) && core_enabled(core_leader(event));
+	const struct core_event *leader = core_leader(event);
+
+	return core_enabled(event) && core_enabled(leader) && !leader->elsewhere;
 }
 
 /* What has passed since the stamp, added to @count. */

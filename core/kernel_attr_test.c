@@ -333,13 +333,8 @@ static void vary_place(struct request *request)
 
 static bool is_incomparable(const struct request *request)
 {
-	const struct perf_event_attr *attr = (const void *)request->bytes;
-
 	/* Other processors may be offline; which, only the kernel knows. */
-	if (request->cpu > 0 && request->cpu < 0x10000)
-		return true;
-	/* Breakpoints come to it in any context, where it cannot read every clock. */
-	return attr->type == PERF_TYPE_BREAKPOINT && attr->use_clockid;
+	return request->cpu > 0 && request->cpu < 0x10000;
 }
 
 static void describe(struct request *request, int kernel, int core)

@@ -230,8 +230,7 @@ void core_task_comm(struct core_task *task, const char *comm)
 static void reschedule(struct core_task *task)
 {
 	core_task_lock(task);
-	if (task->bound)
-		core_schedule(task);
+	core_schedule(task);
 	core_task_unlock(task);
 }
 
@@ -244,13 +243,13 @@ void core_task_cpu(struct core_task *task, int cpu)
 	task->cpu = cpu;
 	if (moved)
 		task->counter[CORE_CPU_MIGRATIONS]++;
-	if (task->events)
+	if (task->bound)
 		reschedule(task);
 }
 
 void core_task_regroup(struct core_task *task)
 {
-	if (task->events)
+	if (task->grouped)
 		reschedule(task);
 }
 

@@ -473,6 +473,9 @@ static void a_cgroup_counts_its_tasks(void **state)
 	tree_run(FIRST_PAGE);
 	tree_work(5);
 	assert_int_equal(tree_value(event), 3);
+	/* and lasts as long as they run */
+	assert_int_equal(tree_read(event).enabled, 3000);
+	assert_int_equal(tree_read(event).running, 3000);
 }
 
 static void clocks_stand_while_the_kernel_works(void **state)

@@ -43,14 +43,25 @@ static int check_aux(const struct perf_event_attr *attr, uint32_t action)
 	return action || attr->aux_sample_size ? -EINVAL : 0;
 }
 
-static bool clock_exists(const struct perf_event_attr *attr)
+/*
+ * Some clocks the kernel cannot read wherever a counter or a breakpoint may interrupt it. We could,
+ * but nobody expects to get them.
+ */
+static bool has_clock(const struct perf_event_attr *attr)
 {
-	enum { MONOTONIC = 1, MONOTONIC_RAW = 4, REALTIME = 0, BOOTTIME = 7, TAI = 11 };
+	enum { REALTIME = 0, MONOTONIC = 1, MONOTONIC_RAW = 4, BOOTTIME = 7, TAI = 11 };
 
-	if (!attr->use_clockid)
+	switch (attr->use_clockid ? attr->clockid : MONOTONIC) {
+	case MONOTONIC:
+	case MONOTONIC_RAW:
 		return true;
-	return attr->clockid == MONOTONIC || attr->clockid == MONOTONIC_RAW ||
-	       attr->clockid == REALTIME || attr->clockid == BOOTTIME || attr->clockid == TAI;
+	case REALTIME:
+	case BOOTTIME:
+	case TAI:
+		return attr->type == PERF_TYPE_SOFTWARE;
+	default:
+		return false;
+	}
 }
 
 /* Returns the kind. */
@@ -84,7 +95,7 @@ static int check_event(const struct core_event *event, const struct core_target 
 	if (attr->sample_type & PERF_SAMPLE_CALLCHAIN &&
 	    attr->sample_max_stack > core_settings()->max_stack)
 		return -EOVERFLOW;
-	if (!clock_exists(attr))
+	if (!has_clock(attr))
 		return -EINVAL;
 	if (target->task && !rights->attach && !rights->perfmon)
 		return -EACCES;

@@ -113,6 +113,19 @@ static bool is_its_time(const struct core_task *task, const struct core_event *l
 	return !leader->everybody || core_opened_const(leader)->state == CORE_ACTIVE;
 }
 
+/* The time of a cgroup is that in which its tasks run. For everybody else it just goes on. */
+static bool is_here(const struct core_task *task, struct core_event *leader)
+{
+	bool here = is_its_time(task, leader), elsewhere = !here || task->everybody;
+
+	if (!leader->cgroup || leader->elsewhere == elsewhere)
+		return here;
+	core_for_each_in_group (event, leader)
+		core_count_times(task, event);
+	leader->elsewhere = elsewhere;
+	return here;
+}
+
 static void fail(const struct core_task *task, struct core_event *leader)
 {
 	core_schedule_off(task, leader);
@@ -122,7 +135,7 @@ static void fail(const struct core_task *task, struct core_event *leader)
 
 static void consider(struct core_task *task, struct core_event *leader, struct room *room)
 {
-	if (!core_enabled(leader) || !is_its_time(task, leader)) {
+	if (!is_here(task, leader) || !core_enabled(leader)) {
 		core_schedule_off(task, leader);
 	} else if (take_room(room, leader)) {
 		group_in(task, leader);

@@ -64,7 +64,8 @@ struct core_task {
 	uint32_t created;  /* the first event of those that it opened: prctl(2) */
 	uint32_t turn;	   /* the group that comes first when counters are short; 0: the first */
 	bool crowded;	   /* some group waits for counters */
-	bool bound;	   /* some event depends on the processor or on the cgroup */
+	bool bound;	   /* some event depends on the processor, */
+	bool grouped;	   /* or on the cgroup */
 	bool mapped;	   /* some event's mmap page tells how its clock goes */
 	uint64_t software; /* kinds of software events in the list */
 	uint64_t now;	   /* its clock, as of the last look: core/count.h */
