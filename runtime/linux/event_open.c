@@ -58,11 +58,16 @@ static int64_t find_task(struct event_request *request, struct thread *thread)
 
 static int64_t find_target(struct event_request *request, struct thread *thread)
 {
+	int64_t cgroup;
+
 	request->target.cpu = request->cpu;
 	if (!(request->flags & PERF_FLAG_PID_CGROUP))
 		return find_task(request, thread);
-	request->target.cgroup = proc_cgroup_of(request->pid);
-	return request->target.cgroup ? 0 : -EBADF;
+	cgroup = proc_cgroup_of(request->pid);
+	if (cgroup < 0)
+		return cgroup;
+	request->target.cgroup = (uint64_t)cgroup;
+	return 0;
 }
 
 /* Whoever may be lost now that something is attached to it. */

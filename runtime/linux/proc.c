@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/linux/proc.h"
 
+#include <asm/errno.h>
 #include <asm/stat.h>
 #include <asm/statfs.h>
 #include <linux/fcntl.h>
 #include <linux/magic.h>
 #include <linux/perf_event.h>
+#include <linux/stat.h>
 #include <stddef.h>
 
 #include "runtime/linux/files.h"
@@ -143,75 +145,97 @@ uint64_t proc_physical(uint64_t address)
 	return (entry & frame) * PAGE + address % PAGE;
 }
 
-uint64_t proc_cgroup_of(int fd)
+/*
+ * The hierarchy by which events go: that of the controller perf_event if an old system has one, or
+ * else the unified one, which mixed systems have beside those of the controllers. What there is of
+ * it is @line in /proc/PID/cgroup, and its root.
+ */
+struct hierarchy {
+	const char *line, *root;
+	int64_t magic;
+};
+
+static const struct hierarchy hierarchies[] = {
+	{":perf_event:", "/sys/fs/cgroup/perf_event", CGROUP_SUPER_MAGIC},
+	{"0::", "/sys/fs/cgroup/unified", CGROUP2_SUPER_MAGIC},
+	{"0::", "/sys/fs/cgroup", CGROUP2_SUPER_MAGIC},
+};
+enum { HIERARCHIES = sizeof(hierarchies) / sizeof(hierarchies[0]), CGROUP_PATH = TEXT + 32 };
+
+static const struct hierarchy *hierarchy(void)
 {
 	struct statfs fs;
-	struct stat folder;
 
-	if (sys(__NR_fstatfs, fd, &fs) || sys(__NR_fstat, fd, &folder) ||
-	    (fs.f_type != CGROUP2_SUPER_MAGIC && fs.f_type != CGROUP_SUPER_MAGIC))
-		return 0;
-	return folder.st_ino;
+	for (unsigned int i = 0; i < HIERARCHIES; i++)
+		if (!sys(__NR_statfs, hierarchies[i].root, &fs) &&
+		    fs.f_type == hierarchies[i].magic)
+			return &hierarchies[i];
+	return NULL;
 }
 
-static uint64_t cgroup_at(const char *path)
+int64_t proc_cgroup_of(int fd)
 {
-	int64_t fd = sys(__NR_openat, AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	uint64_t cgroup;
+	const struct hierarchy *ours = hierarchy();
+	struct stat folder, root;
+	struct statfs fs;
+
+	if (sys(__NR_fstatfs, fd, &fs) || sys(__NR_fstat, fd, &folder) ||
+	    (fs.f_type != CGROUP2_SUPER_MAGIC && fs.f_type != CGROUP_SUPER_MAGIC) ||
+	    !(folder.st_mode & S_IFDIR))
+		return -EBADF;
+	if (!ours || sys(__NR_newfstatat, AT_FDCWD, ours->root, &root, 0) ||
+	    root.st_dev != folder.st_dev)
+		return -ENOENT;
+	return (int64_t)folder.st_ino;
+}
+
+static int64_t cgroup_at(const char *path)
+{
+	int64_t fd = sys(__NR_openat, AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC), cgroup;
 
 	if (fd < 0)
-		return 0;
+		return fd;
 	cgroup = proc_cgroup_of((int)fd);
 	sys(__NR_close, fd);
 	return cgroup;
 }
 
-enum { CGROUP_PATH = 2 * TEXT };
-
-/* Where systems mount the unified hierarchy: alone, or beside the old ones. */
-static bool cgroup_root(char path[TEXT])
+/* What is behind @what in @text: within a line, or where one begins if @what begins one. */
+static char *behind(char *text, const char *what)
 {
-	static const char places[][24] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-	struct statfs fs;
+	size_t length = strlen(what);
 
-	for (unsigned int i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		if (sys(__NR_statfs, places[i], &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
-			continue;
-		format(path, TEXT, "%s", places[i]);
-		return true;
-	}
-	return false;
+	for (char *at = text; *at; at++)
+		if (!strncmp(at, what, length) && (*what == ':' || at == text || at[-1] == '\n'))
+			return at + length;
+	return NULL;
 }
 
-/* The folder of the thread's cgroup: "0::/path" is the line of the unified hierarchy. */
+/* The folder of the thread's cgroup. */
 static bool cgroup_path(int32_t tid, char path[CGROUP_PATH])
 {
-	char text[TEXT], root[TEXT], name[32];
-	char *at = text, *end;
+	const struct hierarchy *ours = hierarchy();
+	char text[TEXT], name[32], *at, *end;
 
 	format(name, sizeof(name), "/proc/%d/cgroup", (int64_t)tid);
-	if (!read_text(name, text))
+	if (!ours || !read_text(name, text))
 		return false;
-	while (strncmp(at, "0::", 3)) {
-		while (*at && *at != '\n')
-			at++;
-		if (!*at++)
-			return false;
-	}
+	at = behind(text, ours->line);
+	if (!at)
+		return false;
 	for (end = at; *end && *end != '\n'; end++)
 		;
 	*end = '\0';
-	if (!cgroup_root(root))
-		return false;
-	format(path, CGROUP_PATH, "%s%s", root, at + 3);
+	format(path, CGROUP_PATH, "%s%s", ours->root, at);
 	return true;
 }
 
 uint64_t proc_cgroup(int32_t tid)
 {
 	char path[CGROUP_PATH];
+	int64_t cgroup = cgroup_path(tid, path) ? cgroup_at(path) : 0;
 
-	return cgroup_path(tid, path) ? cgroup_at(path) : 0;
+	return cgroup > 0 ? (uint64_t)cgroup : 0;
 }
 
 /* Upwards from where the thread is. */
@@ -222,13 +246,15 @@ bool proc_in_cgroup(int32_t tid, uint64_t cgroup)
 	if (!cgroup_path(tid, path))
 		return false;
 	for (;;) {
-		uint64_t at = cgroup_at(path);
+		int64_t here = cgroup_at(path);
 
-		if (at == cgroup)
+		if (here < 0)
+			return false; /* above the root */
+		if ((uint64_t)here == cgroup)
 			return true;
 		slash = strrchr(path, '/');
-		if (!at || !slash)
-			return false; /* above the root of the hierarchy */
+		if (!slash)
+			return false;
 		*slash = '\0';
 	}
 }

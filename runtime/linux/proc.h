@@ -29,14 +29,15 @@ int32_t proc_process_of(int32_t tid);
 /* The physical address of @address, for who may know it. */
 uint64_t proc_physical(uint64_t address);
 
-/* The number of a thread's cgroup (v2); whether it is in @cgroup, or below. */
+/* The number of a thread's cgroup, 0 if it has none; whether it is in @cgroup, or below. */
 uint64_t proc_cgroup(int32_t tid);
 bool proc_in_cgroup(int32_t tid, uint64_t cgroup);
 
 /* The name spaces of the caller. */
 void proc_namespaces(struct perf_ns_link_info *to);
 
-/* The number of the cgroup whose folder @fd is; 0: it is none. */
-uint64_t proc_cgroup_of(int fd);
+/* The number of the cgroup whose folder @fd is. -EBADF: it is none, -ENOENT: not of the hierarchy
+ * by which events go. */
+int64_t proc_cgroup_of(int fd);
 
 #endif

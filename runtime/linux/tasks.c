@@ -176,6 +176,7 @@ void tasks_follow(struct thread *thread)
 		return;
 	if (task->bound && task->cpu != cpu)
 		core_task_cpu(task, cpu);
+	core_task_regroup(task); /* nobody tells whom somebody else has moved */
 	core_task_update(task);
 	instrument(thread);
 	clock_timer_follow(thread);
