@@ -42,12 +42,12 @@ static unsigned int (*const others[4])(unsigned int) = {leaf, twice, odd, leaf};
 #define ONES(m, n) m(n##0) m(n##1) m(n##2) m(n##3) m(n##4) m(n##5) m(n##6) m(n##7)
 #define TENS(m, n)                                                                                 \
 	ONES(m, n##0)                                                                              \
-	ONES(m, n##1) ONES(m, n##2) ONES(m, n##3) ONES(m, n##4) ONES(m, n##5) ONES(m, n##6)        \
-		ONES(m, n##7)
+	ONES(m, n##1)                                                                              \
+	ONES(m, n##2) ONES(m, n##3) ONES(m, n##4) ONES(m, n##5) ONES(m, n##6) ONES(m, n##7)
 #define HUNDREDS(m, n)                                                                             \
 	TENS(m, n##0)                                                                              \
-	TENS(m, n##1) TENS(m, n##2) TENS(m, n##3) TENS(m, n##4) TENS(m, n##5) TENS(m, n##6)        \
-		TENS(m, n##7)
+	TENS(m, n##1)                                                                              \
+	TENS(m, n##2) TENS(m, n##3) TENS(m, n##4) TENS(m, n##5) TENS(m, n##6) TENS(m, n##7)
 #define ALL(m) HUNDREDS(m, 01) HUNDREDS(m, 02) HUNDREDS(m, 03) HUNDREDS(m, 04)
 
 ALL(FUNCTION)
