@@ -20,6 +20,9 @@ enum control {
 	CONTROL_CLOSED,
 	/* Events are attached to the task at @page: when its process is gone, so is the task. */
 	CONTROL_WATCH,
+	/* The first event of the tree is about to be opened: the settings are to say how fast the
+	 * time stamp counter runs. Wakes who waits for tsc_mult. */
+	CONTROL_CLOCK,
 	/* Some events wait for counters: they are to take turns. */
 	CONTROL_CROWDED,
 };

@@ -43,6 +43,12 @@ void core_setup(const struct core_settings *settings)
 	core_everybody()->everybody = true;
 }
 
+void core_set_clock(uint32_t mult, uint32_t shift)
+{
+	core_tree()->settings.tsc_shift = shift;
+	__atomic_store_n(&core_tree()->settings.tsc_mult, mult, __ATOMIC_RELEASE);
+}
+
 void *core_arena(uint64_t offset)
 {
 	return arena + offset;

@@ -26,16 +26,17 @@
 /* Whose codes raw events are in, where vendors differ. */
 enum core_vendor { CORE_VENDOR_INTEL, CORE_VENDOR_AMD };
 
-/* What is configured once for a tree, by the monitor before anybody runs. */
+/* What is configured once for a tree, by the monitor before anybody runs; the clock before the
+ * first event. */
 struct core_settings {
 	int32_t paranoid; /* perf_event_paranoid, as shown and as obeyed */
 	uint32_t max_sample_rate;
 	uint32_t mlock_kb;
 	uint32_t max_stack;
-	uint32_t counters;		    /* of the virtual PMU; 0: no limit */
-	uint32_t rotation;		    /* ns between turns when they do not suffice */
-	uint32_t cpus;			    /* online: what may be locked grows with them */
-	uint32_t tsc_mult, tsc_shift;	    /* ns = tsc * mult >> shift */
+	uint32_t counters;	      /* of the virtual PMU; 0: no limit */
+	uint32_t rotation;	      /* ns between turns when they do not suffice */
+	uint32_t cpus;		      /* online: what may be locked grows with them */
+	uint32_t tsc_mult, tsc_shift; /* ns = tsc * mult >> shift; mult 0: nobody has asked yet */
 	uint32_t cpu_type, breakpoint_type; /* numbers of PMUs in sysfs */
 	uint32_t host;			    /* 1: the kernel counts what it can */
 	uint32_t vendor;		    /* enum core_vendor */
@@ -50,6 +51,9 @@ struct core_settings {
 void core_attach(void *arena);
 void core_setup(const struct core_settings *settings); /* once, on zeroed memory */
 const struct core_settings *core_settings(void);
+
+/* Whoever sees that tsc_mult is not 0 sees both. Wakes nobody. */
+void core_set_clock(uint32_t mult, uint32_t shift);
 
 void *core_arena(uint64_t offset);
 struct core_event *core_event(uint32_t index);

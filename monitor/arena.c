@@ -113,9 +113,6 @@ static void settle(const struct monitor_options *options)
 		.vendor = vendor(),
 	};
 
-	clock_ask(&settings.tsc_mult, &settings.tsc_shift);
-	if (!settings.tsc_mult)
-		clock_measure(&settings.tsc_mult, &settings.tsc_shift);
 	core_attach(arena.memory);
 	core_setup(&settings);
 }

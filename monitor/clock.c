@@ -2,7 +2,8 @@
 /*
  * How many nanoseconds a tick of the time stamp counter is. The kernel tells who may open an event:
  * its mmap page has the very numbers that the kernel computes with. Everybody else measures, for as
- * long as it takes to be right to about a hundred thousandth.
+ * long as it takes to be right to about a hundred thousandth. Most runs open no event and need
+ * neither.
  */
 #include <linux/perf_event.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include "core/core.h"
 #include "monitor/monitor.h"
 
 enum { SHIFT = 24, TRIES = 5 };
@@ -47,7 +49,7 @@ static struct moment look(void)
 	return best;
 }
 
-void clock_ask(uint32_t *mult, uint32_t *shift)
+static void ask(uint32_t *mult, uint32_t *shift)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -73,7 +75,7 @@ void clock_ask(uint32_t *mult, uint32_t *shift)
 	close(fd);
 }
 
-void clock_measure(uint32_t *mult, uint32_t *shift)
+static void measure(uint32_t *mult, uint32_t *shift)
 {
 	const struct moment begin = look();
 	struct moment end = begin;
@@ -87,4 +89,16 @@ void clock_measure(uint32_t *mult, uint32_t *shift)
 	*shift = SHIFT;
 	/* Slower than 4 MHz is no processor of this architecture. */
 	*mult = (uint32_t)(ratio * (1 << SHIFT) + 0.5);
+}
+
+void clock_settle(void)
+{
+	uint32_t mult, shift;
+
+	if (core_settings()->tsc_mult)
+		return;
+	ask(&mult, &shift);
+	if (!mult)
+		measure(&mult, &shift);
+	core_set_clock(mult, shift);
 }

@@ -270,6 +270,11 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 	case CONTROL_WATCH:
 		watch(message, sender);
 		break;
+	case CONTROL_CLOCK:
+		clock_settle();
+		syscall(__NR_futex, &core_settings()->tsc_mult, FUTEX_WAKE, INT32_MAX, NULL, NULL,
+			0);
+		break;
 	case CONTROL_CROWDED:
 		tick(true);
 		break;

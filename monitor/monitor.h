@@ -57,9 +57,9 @@ void arena_discard(uint64_t offset, uint64_t size);
 /* What a thread's page says at ARENA_INSIDE. */
 bool arena_inside(uint32_t page);
 
-/* ns = tsc * mult >> shift, as the kernel tells, or mult is 0; as measured. */
-void clock_ask(uint32_t *mult, uint32_t *shift);
-void clock_measure(uint32_t *mult, uint32_t *shift);
+/* Puts into the settings how fast the time stamp counter runs, unless they say it. It takes 2 ms,
+ * or 10 where the kernel has had no event for a while. */
+void clock_settle(void);
 
 /*
  * The tree's socket: events_open() makes it and returns the sending end, or -1. From then on @epoll

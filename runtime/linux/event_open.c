@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* perf_event_open(2), and the other calls that name no event. */
 #include <asm/errno.h>
+#include <linux/futex.h>
 #include <linux/perf_event.h>
 #include <linux/prctl.h>
 
+#include "abi/control.h"
 #include "core/core.h"
 #include "runtime/linux/arena.h"
+#include "runtime/linux/control.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/event_attr.h"
 #include "runtime/linux/event_calls.h"
@@ -79,8 +82,26 @@ static void watch(const struct event_request *request)
 		tasks_watch_all();
 }
 
+/* How fast the clock runs takes longer to find out than many a program runs, so the first event has
+ * it done. Without a monitor it stands still. */
+static void need_clock(void)
+{
+	const struct control_message message = {.what = CONTROL_CLOCK};
+	const uint32_t *mult = &core_settings()->tsc_mult;
+	const struct {
+		int64_t seconds, nanoseconds;
+	} limit = {1, 0};
+
+	if (__atomic_load_n(mult, __ATOMIC_ACQUIRE) || !control_send(&message, -1))
+		return;
+	while (!__atomic_load_n(mult, __ATOMIC_ACQUIRE))
+		if (sys(__NR_futex, mult, FUTEX_WAIT, 0, &limit) == -ETIMEDOUT)
+			return;
+}
+
 int64_t event_open(struct thread *thread, struct event_request *request)
 {
+	need_clock();
 	int64_t event, fd, error = find_group(request, thread);
 
 	if (!error)
