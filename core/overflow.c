@@ -200,20 +200,22 @@ static bool happen(struct core_event *event, const struct core_hit *hit)
 }
 
 /*
- * @times overflows at once. Only what comes in numbers can be too much: who samples each of a few
- * things that the program does, as breakpoints, shall see each.
+ * @times overflows at once; returns how many there were until the event was switched off. Only of
+ * what processors do in masses there can be too many: who samples page faults or breakpoints shall
+ * see each.
  */
-static void overflow(struct core_event *event, uint64_t times, const struct core_hit *hit)
+static uint64_t overflow(struct core_event *event, uint64_t times, const struct core_hit *hit)
 {
-	for (; times; times--) {
-		if (too_many(event) && (event->kind < CORE_HARDWARE_KINDS || times > 1)) {
+	for (uint64_t n = 0; n < times; n++) {
+		if (event->kind < CORE_HARDWARE_KINDS && too_many(event)) {
 			throttle(event);
-			core_tell_lost_samples(event, times);
-			return;
+			core_tell_lost_samples(event, times - n);
+			break;
 		}
 		if (!happen(event, hit))
-			return;
+			return n + 1;
 	}
+	return times;
 }
 
 /*
@@ -223,7 +225,7 @@ static void overflow(struct core_event *event, uint64_t times, const struct core
 static void due(struct core_event *event, uint64_t counter, uint64_t address)
 {
 	uint64_t period = event->last_period, late = counter - event->due;
-	uint64_t times = 1 + late / period;
+	uint64_t times = is_clock(event) ? 1 : 1 + late / period;
 	struct core_hit hit = {
 		.period = period,
 		.address = address,
@@ -235,12 +237,15 @@ static void due(struct core_event *event, uint64_t counter, uint64_t address)
 		return;
 	}
 	if (event->attr.freq)
-		follow_frequency(event, period * times);
+		follow_frequency(event, period + late - late % period);
 	event->due = counter - late % period + event->period;
 	if ((int64_t)(event->due - counter) <= 0)
 		event->due = counter + 1;
 	event->last_period = event->period;
-	overflow(event, is_clock(event) ? 1 : times, &hit);
+	times = overflow(event, times, &hit);
+	/* What came in the same step behind the last one is not counted any more. */
+	if (event->state == CORE_OFF && !is_clock(event))
+		event->count.value -= late - (times - 1) * period;
 }
 
 static bool is_due(const struct core_event *event, uint64_t counter)
@@ -278,7 +283,7 @@ static bool is_hit(const struct core_event *event, unsigned int type, uint64_t a
 bool core_breakpoint_at(const struct core_task *task, unsigned int type, uint64_t address,
 			size_t size)
 {
-	core_for_each_event (event, task)
+	core_for_each_event(event, task)
 		if (is_hit(event, type, address, size))
 			return true;
 	return false;

@@ -402,6 +402,39 @@ static void a_limit(void **state)
 	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 3);
 }
 
+/* Counted in a step that passes the limit: as if it had been counted one by one. */
+static void a_limit_within_a_step(void **state)
+{
+	struct perf_event_attr attr = every(10);
+	uint32_t event;
+
+	(void)state;
+	attr.sample_type = PERF_SAMPLE_IP;
+	event = fake_event(&attr, CORE_PAGE_FAULTS);
+	core_disable(event, false);
+	assert_int_equal(core_refresh(event, 2), 0);
+	core_task_update(fake.task);
+	fake.task->counter[CORE_PAGE_FAULTS] += 47;
+	core_overflow(fake.task, CORE_PAGE_FAULTS);
+	assert_int_equal(core_event(event)->state, CORE_OFF);
+	assert_int_equal(core_event(event)->count.value, 20);
+}
+
+/* However many at once. */
+static void page_faults_are_not_throttled(void **state)
+{
+	struct perf_event_attr attr = every(1);
+	struct fake_ring ring;
+	uint32_t event;
+
+	(void)state;
+	event = fake_event(&attr, CORE_PAGE_FAULTS);
+	ring = fake_map(event, 16, true);
+	fake.task->counter[CORE_PAGE_FAULTS] += 1000;
+	core_overflow(fake.task, CORE_PAGE_FAULTS);
+	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 1000);
+}
+
 static void traps(void **state)
 {
 	struct perf_event_attr attr = every(1);
@@ -466,6 +499,8 @@ int main(void)
 		CASE(breakpoints_with_a_period),
 		CASE(signals),
 		CASE(a_limit),
+		CASE(a_limit_within_a_step),
+		CASE(page_faults_are_not_throttled),
 		CASE(traps),
 		CASE(copies),
 	};
