@@ -32,6 +32,7 @@ static void unlink_from(uint32_t *link, uint32_t next)
 static void note(struct core_task *task, const struct core_event *event)
 {
 	task->software |= CORE_KIND_BIT(event->kind) & CORE_KINDS_SOFTWARE;
+	task->switches |= event->attr.context_switch;
 	task->bound |= event->cpu >= 0;
 	task->grouped |= event->cgroup != 0;
 }
@@ -63,6 +64,7 @@ void core_detach_event(struct core_task *task, struct core_event *event)
 	if (!task->events) {
 		task->software = 0;
 		task->bound = false;
+		task->switches = false;
 		task->grouped = false;
 	}
 }

@@ -26,6 +26,7 @@ struct record {
 	const void *body;
 	size_t size;	    /* of the body, a multiple of 8 */
 	const char *string; /* NULL: none */
+	uint64_t time;	    /* by core_time(); 0: now */
 };
 
 /* With its end, in whole words. */
@@ -53,6 +54,8 @@ static void tell(struct core_event *event, const struct record *record)
 	struct core_output out;
 
 	core_identify(&identity, event);
+	if (record->time && !event->attr.use_clockid)
+		identity.time = record->time;
 	if (size > UINT16_MAX || !core_output_begin(&out, event, size))
 		return;
 	core_put_header(&out, record->type, record->misc, size);
@@ -275,26 +278,34 @@ void core_mapped(struct core_task *task, const struct core_mapping *mapping)
 
 /* ---- switches and cgroups ---- */
 
-void core_switched(struct core_task *task, bool out, bool preempted)
+static void tell_switch(struct core_event *event, uint16_t misc, uint64_t time)
 {
 	/* Whom the processor left, or went to, is not to be seen from here: 0, as if it had been
 	 * idle. */
 	static const uint64_t nobody;
-	struct record record = {.body = &nobody};
+	const struct record record = {
+		.type = event->everybody ? PERF_RECORD_SWITCH_CPU_WIDE : PERF_RECORD_SWITCH,
+		.misc = misc,
+		.body = &nobody,
+		.size = event->everybody ? sizeof(nobody) : 0,
+		.time = time,
+	};
 
-	if (!task->events)
-		return;
-	if (out)
-		record.misc = PERF_RECORD_MISC_SWITCH_OUT;
-	if (out && preempted)
-		record.misc |= PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+	tell(event, &record);
+}
+
+void core_switched(struct core_task *task, uint64_t since, bool preempted)
+{
+	uint16_t out = PERF_RECORD_MISC_SWITCH_OUT;
+
+	if (preempted)
+		out |= PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
 	core_lock(&task->lock);
 	core_for_each_event(event, task) {
 		if (!event->attr.context_switch || !listens(event, task))
 			continue;
-		record.type = event->everybody ? PERF_RECORD_SWITCH_CPU_WIDE : PERF_RECORD_SWITCH;
-		record.size = event->everybody ? sizeof(nobody) : 0;
-		tell(event, &record);
+		tell_switch(event, out, since);
+		tell_switch(event, 0, 0);
 	}
 	core_unlock(&task->lock);
 }

@@ -387,10 +387,21 @@ static void mappings_at_length(void **state)
 
 /* ---- the rest ---- */
 
+static void switch_is(struct listening *listening, uint32_t type, uint16_t misc, uint64_t time)
+{
+	const struct tally_record *record = next(listening);
+
+	assert_non_null(record);
+	assert_int_equal(record->type, type);
+	assert_int_equal(record->misc, misc);
+	assert_int_equal(record->id.time, time);
+	assert_int_equal(record->body_size, type == PERF_RECORD_SWITCH ? 0 : 8);
+}
+
 static void switches(void **state)
 {
+	const uint16_t out = PERF_RECORD_MISC_SWITCH_OUT;
 	struct perf_event_attr attr = listener();
-	const struct tally_record *record;
 	struct listening l, wide;
 
 	(void)state;
@@ -398,18 +409,15 @@ static void switches(void **state)
 	l = listen(&attr);
 	wide = listen(&attr);
 	wide.event->everybody = true;
-	core_switched(fake.task, true, false);
-	assert_int_equal(only(&l, PERF_RECORD_SWITCH)->misc, PERF_RECORD_MISC_SWITCH_OUT);
-	record = only(&wide, PERF_RECORD_SWITCH_CPU_WIDE);
-	assert_int_equal(record->misc, PERF_RECORD_MISC_SWITCH_OUT);
-	assert_int_equal(record->context_switch.tid, 0);
-	core_switched(fake.task, false, false);
-	assert_int_equal(only(&l, PERF_RECORD_SWITCH)->misc, 0);
-	core_switched(fake.task, true, true);
-	record = only(&l, PERF_RECORD_SWITCH);
-	assert_int_equal(record->misc,
-			 PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
-	assert_int_equal(record->body_size, 0);
+	core_switched(fake.task, 5000, false);
+	switch_is(&l, PERF_RECORD_SWITCH, out, 5000);
+	switch_is(&l, PERF_RECORD_SWITCH, 0, fake.tsc);
+	switch_is(&wide, PERF_RECORD_SWITCH_CPU_WIDE, out, 5000);
+	switch_is(&wide, PERF_RECORD_SWITCH_CPU_WIDE, 0, fake.tsc);
+	core_switched(fake.task, 6000, true);
+	switch_is(&l, PERF_RECORD_SWITCH, out | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, 6000);
+	switch_is(&l, PERF_RECORD_SWITCH, 0, fake.tsc);
+	nothing(&l);
 }
 
 static void cgroups(void **state)

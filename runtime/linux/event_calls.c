@@ -11,6 +11,7 @@
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_poll.h"
 #include "runtime/linux/event_request.h"
+#include "runtime/linux/tasks.h"
 #include "runtime/linux/uio.h"
 #include "runtime/linux/virtual.h"
 #include "runtime/sys.h"
@@ -218,8 +219,11 @@ int64_t event_call(struct thread *thread, struct syscall *call)
 	if (!handler)
 		return EVENT_CALL_OTHER;
 	event = event_of_fd(call->args[calls[number].at]);
-	if (event)
+	if (event) {
+		/* What has happened so far comes before the call. */
+		tasks_update(thread);
 		return handler(thread, call, event);
+	}
 	if (number == __NR_close) {
 		event_fds_forget((uint32_t)call->args[0], (uint32_t)call->args[0]);
 		event_passed_closed((int)call->args[0]);

@@ -13,6 +13,7 @@
 #include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
+#include "runtime/linux/switches.h"
 #include "runtime/linux/tasks.h"
 #include "runtime/linux/threads.h"
 #include "runtime/thread.h"
@@ -106,6 +107,8 @@ int64_t syscall_pass(struct thread *thread, const struct syscall *call)
 	int64_t result;
 
 	/* What the kernel does for the program is no time of the program's. */
+	if (thread->events.switches)
+		switches_before(thread);
 	if (thread->events.events) {
 		core_clock_stop(&thread->events);
 		clock_timer_stop(thread);
@@ -113,6 +116,8 @@ int64_t syscall_pass(struct thread *thread, const struct syscall *call)
 	result = syscall_pass_asm(call, &thread->pending);
 	if (thread->events.events)
 		core_clock_start(&thread->events);
+	if (thread->events.switches)
+		switches_after(thread);
 
 	/*
 	 * What the program may write and the kernel could not is a page whose code has been

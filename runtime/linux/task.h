@@ -96,6 +96,10 @@ struct task {
 	signal_set faults_blocked, faults_held;
 	siginfo_t held[2];
 
+	/* switches.c: the kernel's counts when it was last asked, and when that was. */
+	uint64_t waited, preempted, switches_since;
+	bool switches_known;
+
 	uint32_t clock_timer; /* enum clock_timer; the kernel knows it as: */
 	int32_t timer;
 
