@@ -214,7 +214,8 @@ void emit_miss_in_reach(struct builder *b)
 	/* What the trace puts before an instruction may be longer than that. */
 	if (!b->nr_waiting ||
 	    (!b->trace.on &&
-	     b->at + NOP + longest_copy(&b->insn) + LAST_JUMP - b->waiting[0] <= INT8_MAX))
+	     b->at + NOP + b->count.bytes + longest_copy(&b->insn) + LAST_JUMP - b->waiting[0] <=
+		     INT8_MAX))
 		return;
 	mark_pc(b, b->pc, 0);
 	EMIT(b, 0x0f, 0x1f, 0x84);

@@ -214,13 +214,16 @@ static enum next step(struct builder *b)
 
 /* ---- fragments ---- */
 
+/* One instruction always fits. */
 static bool full(const struct builder *b)
 {
+	const uint32_t bytes =
+		offset_here(b) - b->fragment->start + count_late_bytes(&b->count) + trace_bytes(b);
+
 	return b->nr_insns >= b->limit ||
-	       b->nr_exits + b->nr_thunks + b->count.nr_late >= MAX_EXITS ||
-	       b->fragment->nr_entries >= MAX_ENTRIES || !count_room(b) ||
-	       offset_here(b) - b->fragment->start + count_late_bytes(&b->count) + trace_bytes(b) >
-		       FRAGMENT_BYTES - 3 * INSN_BYTES - MAX_EXITS * THUNK_BYTES;
+	       (b->nr_insns && (b->nr_exits + b->nr_thunks + b->count.nr_late >= MAX_EXITS ||
+				b->fragment->nr_entries >= MAX_ENTRIES || !count_room(b) ||
+				bytes > FRAGMENT_BYTES - 3 * INSN_BYTES - MAX_EXITS * THUNK_BYTES));
 }
 
 /* The fragment ends right behind a call after all: what was an entry only stands for the pad. The
@@ -429,10 +432,10 @@ static void end(struct builder *b)
 	struct fragment *f = b->fragment;
 
 	emit_out_of_line(b);
-	if (cache_is_slow(b->cache))
-		cut_links(b);
 	count_late(b);
 	trace_late(b);
+	if (cache_is_slow(b->cache))
+		cut_links(b);
 	add_targets(b);
 	f->nr_insns = b->nr_insns;
 	f->end = offset_here(b);

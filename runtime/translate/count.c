@@ -183,8 +183,9 @@ static void return_flags(struct builder *b, uint64_t pc)
 	mark_pc(b, pc, 0);
 }
 
-#define EACH_KIND(kind, mask)                                                                      \
-	(unsigned int kind = 0; kind < COUNT_KINDS; kind++) if ((mask) >> kind & 1)
+#define for_each_kind(kind, mask)                                                                  \
+	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)                                    \
+		if ((mask) >> kind & 1)
 
 /* ---- what is not on the way ---- */
 
@@ -204,10 +205,9 @@ static void emit_long(struct builder *b, struct late *late)
 
 static bool any(const struct counts *counts, uint64_t kinds)
 {
-	for
-		EACH_KIND(kind, kinds)
-	if (counts->of[kind])
-		return true;
+	for_each_kind(kind, kinds)
+		if (counts->of[kind])
+			return true;
 	return false;
 }
 
@@ -229,20 +229,18 @@ static void emit_counts(struct builder *b, struct counts counts, uint64_t pc, bo
 {
 	struct count *c = &b->count;
 
-	for
-		EACH_KIND(kind, c->kinds)
-		{
-			const int8_t amount = counts.of[kind];
+	for_each_kind(kind, c->kinds) {
+		const int8_t amount = counts.of[kind];
 
-			if (!amount)
-				continue;
-			emit_add(b, kind, amount);
-			counts.of[kind] = 0;
-			c->added.of[kind] += amount;
-			mark_pc(b, pc, kept ? SPILL_RAX | SPILL_FLAGS : 0);
-			if (amount > 0 && c->checked >> kind & 1)
-				emit_check_due(b, &counts, pc, kept);
-		}
+		if (!amount)
+			continue;
+		emit_add(b, kind, amount);
+		counts.of[kind] = 0;
+		c->added.of[kind] += amount;
+		mark_pc(b, pc, kept ? SPILL_RAX | SPILL_FLAGS : 0);
+		if (amount > 0 && c->checked >> kind & 1)
+			emit_check_due(b, &counts, pc, kept);
+	}
 }
 
 /* The same between two instructions. */
@@ -334,17 +332,14 @@ static void begin_segment(struct builder *b)
 	c->first_late = c->nr_late;
 	if (!dead)
 		keep_flags(b, b->pc);
-	for
-		EACH_KIND(kind, c->kinds)
-		{
-			c->amounts[kind] = emit_add(b, kind, 0);
-			if (b->asked)
-				c->added.of[kind] = real_amount(b, c->amounts[kind]);
-			mark_pc(b, b->pc, dead ? 0 : SPILL_RAX | SPILL_FLAGS);
-			if (c->checked >> kind & 1)
-				emit_check_due(b, &nothing, b->pc, !dead)->undone =
-					(2u << kind) - 1;
-		}
+	for_each_kind(kind, c->kinds) {
+		c->amounts[kind] = emit_add(b, kind, 0);
+		if (b->asked)
+			c->added.of[kind] = real_amount(b, c->amounts[kind]);
+		mark_pc(b, b->pc, dead ? 0 : SPILL_RAX | SPILL_FLAGS);
+		if (c->checked >> kind & 1)
+			emit_check_due(b, &nothing, b->pc, !dead)->undone = (2u << kind) - 1;
+	}
 	if (!dead)
 		return_flags(b, b->pc);
 }
@@ -355,17 +350,14 @@ void count_close(struct builder *b)
 
 	if (!c->open)
 		return;
-	for
-		EACH_KIND(kind, c->kinds)
-		{
-			*c->amounts[kind] = (uint8_t)c->done.of[kind];
-			if (!c->done.of[kind] && !(c->checked >> kind & 1))
-				unmake_add(c->amounts[kind]);
-		}
+	for_each_kind(kind, c->kinds) {
+		*c->amounts[kind] = (uint8_t)c->done.of[kind];
+		if (!c->done.of[kind] && !(c->checked >> kind & 1))
+			unmake_add(c->amounts[kind]);
+	}
 	for (unsigned int i = c->first_late; i < c->nr_late; i++)
-		for
-			EACH_KIND(kind, c->kinds & c->late[i].undone)
-	c->late[i].counts.of[kind] -= c->done.of[kind];
+		for_each_kind(kind, c->kinds & c->late[i].undone)
+			c->late[i].counts.of[kind] -= c->done.of[kind];
 	c->done = c->added = (struct counts){0};
 	c->open = c->closing = false;
 }
@@ -518,15 +510,19 @@ void count_start(struct builder *b, struct late *late)
 	b->count.kinds = b->cache->blocks.memory ? 0 : b->cache->does.counted & CORE_KINDS_EXACT;
 	b->count.checked = b->cache->does.checked & b->count.kinds;
 	b->count.late = late;
-	b->count.late_bytes = 48;
-	for
-		EACH_KIND(kind, b->count.kinds)
-	b->count.late_bytes += 16;
+	if (!b->count.kinds)
+		return;
+	b->count.bytes = 48;
+	for_each_kind(kind, b->count.kinds)
+		b->count.bytes += 16;
+	b->count.lates = 2;
+	for_each_kind(kind, b->count.checked)
+		b->count.lates += 2;
 }
 
 bool count_room(const struct builder *b)
 {
-	return b->count.nr_late + 2U * COUNT_KINDS < LATE_MAX && b->nr_decisions + 4U < 64;
+	return b->count.nr_late + b->count.lates < LATE_MAX && b->nr_decisions + 4U < 64;
 }
 
 struct counts count_state(const struct builder *b, const struct state *state)

@@ -39,7 +39,9 @@ struct count {
 	bool open;
 	bool closing; /* the segment ends with the instruction at hand */
 	uint8_t nr_late, first_late;
-	uint16_t late_bytes;	       /* that each may take */
+	uint8_t lates; /* that one more instruction may need */
+	/* That the beginning of a segment may take, or what comes late. */
+	uint16_t bytes;
 	uint8_t *amounts[COUNT_KINDS]; /* of a segment that has begun: where its sums go */
 	struct counts done;	       /* in the segment, before the instruction at hand */
 	struct counts insn;	       /* what that one does */
@@ -74,7 +76,7 @@ bool count_room(const struct builder *b);
 
 static inline unsigned int count_late_bytes(const struct count *count)
 {
-	return count->nr_late * count->late_bytes;
+	return (count->nr_late + count->lates) * count->bytes;
 }
 
 /* What state.counts is just now. */
