@@ -133,7 +133,9 @@ static int64_t sift(int epoll, uint64_t list, int64_t nr)
 		if (copy_in(&item, list + (uint64_t)i * sizeof(item), sizeof(item)))
 			return -EFAULT;
 		if (find(epoll, item.data, &of)) {
-			item.events = event_look((uint32_t)of.fd, of.event, of.wanted);
+			/* When the monitor is gone, the pipe says so. */
+			item.events = (item.events & EPOLLHUP) |
+				      event_look((uint32_t)of.fd, of.event, of.wanted);
 			if (!item.events)
 				continue;
 		}

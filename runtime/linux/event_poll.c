@@ -166,6 +166,27 @@ static int64_t wait_for_any(struct thread *thread, struct event_list *list, int6
 	return sys_ppoll(thread, &call);
 }
 
+/* With its end of the pipes: nobody will ever tell of anything again. */
+static bool monitor_is_gone(const struct event_list *list)
+{
+	for (uint32_t i = 0; i < list->nr; i++)
+		if (list->events[i] && list->fds[i].revents & POLLHUP)
+			return true;
+	return false;
+}
+
+static int64_t hang_up(struct event_list *list)
+{
+	int64_t nr = 0;
+
+	for (uint32_t i = 0; i < list->nr; i++)
+		if (list->events[i]) {
+			list->fds[i].revents = POLLHUP;
+			nr++;
+		}
+	return nr;
+}
+
 static int64_t poll_list(struct thread *thread, struct event_list *list,
 			 const struct event_deadline *deadline, uint64_t mask, uint64_t mask_size)
 {
@@ -178,6 +199,8 @@ static int64_t poll_list(struct thread *thread, struct event_list *list,
 		result = wait_for_any(thread, list, left, mask, mask_size);
 		if (result < 0)
 			return result;
+		if (monitor_is_gone(list))
+			return hang_up(list) + look_at_others(list);
 		seen = 0;
 		for (uint32_t i = 0; i < list->nr; i++)
 			seen += !list->events[i] && list->fds[i].revents;
