@@ -68,15 +68,16 @@ static unsigned int fixed_mods(const struct request *request)
 /* The second code of a load latency event. Its mask must have been asked for. */
 static int encode_latency(struct request *request, bool asked)
 {
-	int i = mod_index(TABLE_MOD_LDLAT);
+	uint64_t *cycles = &request->value[mod_index(TABLE_MOD_LDLAT)];
+	bool given = request->given & TABLE_MOD_LDLAT;
 
-	if (!asked)
-		return request->given & TABLE_MOD_LDLAT ? PFM_ERR_ATTR : PFM_SUCCESS;
-	if (!(request->given & TABLE_MOD_LDLAT))
-		request->value[i] = DEFAULT_LATENCY;
-	if (request->value[i] < 1 || request->value[i] > MAX_LATENCY)
+	if (given && (*cycles < 1 || *cycles > MAX_LATENCY))
 		return PFM_ERR_ATTR_VAL;
-	request->codes[request->n_codes++] = request->value[i];
+	if (!asked)
+		return given ? PFM_ERR_ATTR : PFM_SUCCESS;
+	if (!given)
+		*cycles = DEFAULT_LATENCY;
+	request->codes[request->n_codes++] = *cycles;
 	return PFM_SUCCESS;
 }
 
