@@ -159,6 +159,19 @@ static void settle(struct task *task)
 	__atomic_store_n(&task->thread->tid, (int)sys(__NR_gettid), __ATOMIC_RELEASE);
 }
 
+/*
+ * Somebody to take locks: a page of the arena may have been left by one that was killed, and his
+ * events have to be ended first.
+ */
+static void stand_in(struct task *task)
+{
+	struct thread *thread = slot_adopt(task, slot_own_thread(task), 0);
+
+	thread->tid = (int)sys(__NR_gettid);
+	threads_set_gs((uint64_t)thread);
+	task->thread = NULL;
+}
+
 struct thread *threads_boot(uint32_t page)
 {
 	arena_boot(page);
@@ -171,6 +184,7 @@ struct thread *threads_boot(uint32_t page)
 	task->actions = signal_actions_new(NULL);
 	if (!task->actions)
 		die("no memory for a thread");
+	stand_in(task);
 	before = arena_take_over(page);
 	if (before)
 		slot_adopt(task, before, page);

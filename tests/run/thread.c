@@ -612,6 +612,34 @@ static void case_spawn(void)
 	say("SIGUSR2 default %d\n", old.sa_handler == SIG_DFL);
 }
 
+/* What a process that was killed has left does not hurt who comes next; nobody here buries it. */
+static void case_after_killed_processes(void)
+{
+	for (int i = 0; i < 20; i++) {
+		int ends[2];
+		pid_t orphan;
+		char byte;
+
+		need(pipe(ends) == 0);
+		pid_t child = fork();
+		if (child == 0) {
+			orphan = fork();
+			if (orphan == 0)
+				for (;;)
+					pause();
+			need(write(ends[1], &orphan, sizeof(orphan)) == sizeof(orphan));
+			_exit(0);
+		}
+		need(read(ends[0], &orphan, sizeof(orphan)) == sizeof(orphan));
+		need(waitpid(child, NULL, 0) == child);
+		close(ends[1]);
+		kill(orphan, SIGKILL);
+		need(read(ends[0], &byte, 1) == 0); /* it has ended */
+		close(ends[0]);
+		need(system("exit 3") == 3 << 8);
+	}
+}
+
 static volatile int in_child;
 static int clone_child(void *argument)
 {
@@ -849,6 +877,7 @@ const struct test_case cases[] = {
 	{"user_ids", case_user_ids},
 	{"fork_among_threads", case_fork_among_threads},
 	{"spawn", case_spawn},
+	{"after_killed_processes", case_after_killed_processes},
 	{"clone", case_clone},
 	{"processes_in_one_memory", case_processes_in_one_memory},
 	{"clone3", case_clone3},
