@@ -15,7 +15,8 @@ _Static_assert(sizeof(struct core_task) <= ARENA_PAGE - ARENA_TASK, "");
  * Where the arena is mapped: first its threads alone, from which the runtime takes the pages that
  * GS points at, and later the whole. So a task may have two addresses.
  */
-static char *arena, *threads;
+char *core_attached;
+static char *threads;
 
 static const uint32_t slots = ARENA_EVENTS_SIZE / sizeof(struct core_event);
 
@@ -23,12 +24,7 @@ void core_attach(void *at)
 {
 	if (!threads)
 		threads = at;
-	arena = at;
-}
-
-struct core_tree *core_tree(void)
-{
-	return (struct core_tree *)(arena + ARENA_CORE);
+	core_attached = at;
 }
 
 const struct core_settings *core_settings(void)
@@ -49,42 +45,17 @@ void core_set_clock(uint32_t mult, uint32_t shift)
 	__atomic_store_n(&core_tree()->settings.tsc_mult, mult, __ATOMIC_RELEASE);
 }
 
-void *core_arena(uint64_t offset)
-{
-	return arena + offset;
-}
-
 uint32_t core_nr_events(void)
 {
-	return arena ? __atomic_load_n(&core_tree()->events, __ATOMIC_RELAXED) : 0;
-}
-
-struct core_task *core_task(uint32_t page)
-{
-	return (struct core_task *)(arena + page * ARENA_PAGE + ARENA_TASK);
+	return core_attached ? __atomic_load_n(&core_tree()->events, __ATOMIC_RELAXED) : 0;
 }
 
 uint32_t core_page(const struct core_task *task)
 {
-	uintptr_t in_arena = (uintptr_t)task - (uintptr_t)arena;
+	uintptr_t in_arena = (uintptr_t)task - (uintptr_t)core_attached;
 	uintptr_t in_threads = (uintptr_t)task - (uintptr_t)threads;
 
 	return (uint32_t)((in_arena < ARENA_THREADS_SIZE ? in_arena : in_threads) / ARENA_PAGE);
-}
-
-static struct core_event *array(void)
-{
-	return (struct core_event *)(arena + ARENA_EVENTS_AT);
-}
-
-struct core_event *core_event(uint32_t index)
-{
-	return array() + index;
-}
-
-uint32_t core_index(const struct core_event *event)
-{
-	return (uint32_t)(event - array());
 }
 
 /* A slot that was used before, or one that never was; index 0 is none. */

@@ -31,7 +31,10 @@ struct core_tree {
 
 _Static_assert(ARENA_CORE + sizeof(struct core_tree) <= ARENA_TASK, "");
 
-struct core_tree *core_tree(void);
+static inline struct core_tree *core_tree(void)
+{
+	return core_arena(ARENA_CORE);
+}
 
 /* Page 0: events of every task are attached to it. */
 static inline struct core_task *core_everybody(void)
@@ -39,7 +42,10 @@ static inline struct core_task *core_everybody(void)
 	return core_task(0);
 }
 
-uint32_t core_index(const struct core_event *event);
+static inline uint32_t core_index(const struct core_event *event)
+{
+	return (uint32_t)(event - core_event(0));
+}
 
 /* A zeroed slot with an id, or NULL: there are no more. With the tree's lock. */
 struct core_event *core_event_make(void);

@@ -33,6 +33,7 @@ static void note(struct core_task *task, const struct core_event *event)
 {
 	task->software |= CORE_KIND_BIT(event->kind) & CORE_KINDS_SOFTWARE;
 	task->switches |= event->attr.context_switch;
+	task->exclusive |= event->attr.exclusive;
 	task->bound |= event->cpu >= 0;
 	task->grouped |= event->cgroup != 0;
 }
@@ -63,6 +64,7 @@ void core_detach_event(struct core_task *task, struct core_event *event)
 	unlink_from(find_link(&task->events, index, next), event->next);
 	if (!task->events) {
 		task->software = 0;
+		task->exclusive = false;
 		task->bound = false;
 		task->switches = false;
 		task->grouped = false;

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi/arena.h"
 #include "core/event.h"
 #include "core/task.h"
 
@@ -55,9 +56,24 @@ const struct core_settings *core_settings(void);
 /* Whoever sees that tsc_mult is not 0 sees both. Wakes nobody. */
 void core_set_clock(uint32_t mult, uint32_t shift);
 
-void *core_arena(uint64_t offset);
-struct core_event *core_event(uint32_t index);
-struct core_task *core_task(uint32_t page);
+/* Where it was attached last. */
+extern char *core_attached;
+
+static inline void *core_arena(uint64_t offset)
+{
+	return core_attached + offset;
+}
+
+static inline struct core_event *core_event(uint32_t index)
+{
+	return (struct core_event *)core_arena(ARENA_EVENTS_AT) + index;
+}
+
+static inline struct core_task *core_task(uint32_t page)
+{
+	return core_arena(page * ARENA_PAGE + ARENA_TASK);
+}
+
 uint32_t core_page(const struct core_task *task);
 
 /* How many events there are in the tree; 0 is the common case, and quickly seen. */

@@ -47,11 +47,12 @@ struct core_owner {
 	bool async;	   /* O_ASYNC */
 };
 
+/* Of a size that numbers are easily multiplied by. */
 struct core_event {
-	uint8_t state;	     /* enum core_state */
-	uint8_t kind;	     /* enum core_kind */
-	bool everybody;	     /* opened for every task, or a copy of such an event */
-	bool hardware;	     /* takes a counter of the virtual PMU */
+	_Alignas(128) uint8_t state; /* enum core_state */
+	uint8_t kind;		     /* enum core_kind */
+	bool everybody;		     /* opened for every task, or a copy of such an event */
+	bool hardware;		     /* takes a counter of the virtual PMU */
 	bool elsewhere;	     /* of leaders: nothing of the cgroup runs here, so no time passes */
 	bool closed;	     /* the last descriptor is gone: it goes on until it is unmapped */
 	uint32_t generation; /* of the slot: an old number is told from a new event */

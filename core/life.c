@@ -271,8 +271,11 @@ void core_task_update(struct core_task *task)
 
 	if (!task->changed && !task->counting_down)
 		return;
+	/* Whoever wants more from now on says so again. */
+	__atomic_store_n(&task->changed, 0, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&task->sampled, __ATOMIC_RELAXED) && !task->counting_down)
+		return;
 	core_task_lock(task);
-	__atomic_store_n(&task->changed, 0, __ATOMIC_RELAXED);
 	core_counters_program(task);
 	due = due_kinds(task);
 	core_task_unlock(task);

@@ -120,7 +120,7 @@ static bool is_here(const struct core_task *task, struct core_event *leader)
 
 	if (!leader->cgroup || leader->elsewhere == elsewhere)
 		return here;
-	core_for_each_in_group (event, leader)
+	core_for_each_in_group(event, leader)
 		core_count_times(task, event);
 	leader->elsewhere = elsewhere;
 	return here;
@@ -243,18 +243,37 @@ static void publish(struct core_task *task)
 	__atomic_store_n(&task->changed, 1, __ATOMIC_RELEASE);
 }
 
-void core_schedule(struct core_task *task)
+/* There is room for all. */
+static void consider_all(struct core_task *task)
+{
+	core_for_each_event(event, task) {
+		struct room room = {.counters = UINT32_MAX};
+
+		if (is_leader(event))
+			consider(task, event, &room);
+	}
+}
+
+static void consider_by_rank(struct core_task *task)
 {
 	uint32_t counters = core_settings()->counters;
 	struct room room = {.counters = counters ? counters : UINT32_MAX};
 
-	task->crowded = false;
 	for (enum rank rank = 0; rank < RANKS; rank++) {
 		if (rank == (task->everybody ? SHARED_EVERYBODY : SHARED))
 			consider_turns(task, &room);
 		else
 			consider_rank(task, rank, &room);
 	}
+}
+
+void core_schedule(struct core_task *task)
+{
+	task->crowded = false;
+	if (core_settings()->counters || task->exclusive)
+		consider_by_rank(task);
+	else
+		consider_all(task);
 	if (!task->everybody)
 		publish(task);
 }
