@@ -152,6 +152,9 @@ bool core_rdpmc(struct core_task *task, uint32_t index, uint64_t *value);
  * readable by core_host_wake() empties it first, and asks here then. */
 short core_poll(uint32_t event);
 
+/* The same, and it stays. */
+short core_poll_peek(uint32_t event);
+
 /* ---- the life of tasks: called by their own threads, in the runtime ---- */
 
 /*

@@ -13,6 +13,7 @@
 #include "core/fake_host.h"
 #include "core/fake_ring.h"
 #include "core/output.h"
+#include "core/ring.h"
 #include "core/time.h"
 
 static int begin(void **state)
@@ -230,6 +231,10 @@ static void polled(void **state)
 	assert_int_equal(core_poll(event), POLLHUP); /* no ring */
 	fake_map(event, 1, true);
 	assert_int_equal(core_poll(event), 0);
+	core_ring(core_event(event)->ring)->ready = POLLIN;
+	assert_int_equal(core_poll_peek(event), POLLIN);
+	assert_int_equal(core_poll(event), POLLIN);
+	assert_int_equal(core_poll_peek(event), 0);
 	core_event(event)->state = CORE_ERROR;
 	assert_int_equal(core_poll(event), POLLERR);
 	core_event(event)->state = CORE_EXITED;

@@ -8,7 +8,7 @@
 #include "core/output.h"
 #include "core/ring.h"
 
-short core_poll(uint32_t index)
+static short look(uint32_t index, bool consume)
 {
 	const struct core_event *event = core_event(index);
 	struct core_ring *ring;
@@ -21,9 +21,21 @@ short core_poll(uint32_t index)
 	ring = core_ring_lock(event);
 	if (!ring)
 		return POLLHUP;
-	ready = __atomic_exchange_n(&ring->ready, 0, __ATOMIC_ACQ_REL);
+	ready = ring->ready;
+	if (consume)
+		__atomic_store_n(&ring->ready, 0, __ATOMIC_RELEASE);
 	core_ring_unlock(ring);
 	return ready;
+}
+
+short core_poll(uint32_t event)
+{
+	return look(event, true);
+}
+
+short core_poll_peek(uint32_t event)
+{
+	return look(event, false);
 }
 
 void core_poll_wake(struct core_event *event)

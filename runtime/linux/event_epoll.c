@@ -102,7 +102,7 @@ int64_t event_epoll_ctl(struct thread *thread, struct syscall *call)
 	if (result)
 		return result;
 	remember(epoll, fd, event, &what);
-	if (core_poll(event))
+	if (core_poll_peek(event))
 		core_host_wake(core_event(event), POLLIN);
 	return 0;
 }
@@ -157,6 +157,47 @@ static bool watches_any(int epoll)
 	return any;
 }
 
+/* The next one in @epoll from number *@i on, which moves behind it. */
+static bool next_watched(int epoll, unsigned int *i, struct watched *found)
+{
+	bool any = false;
+
+	lock_take(&watched_lock);
+	for (; *i < nr_watched && !any; (*i)++)
+		if (is_open(&watched[*i]) && watched[*i].epoll == epoll) {
+			*found = watched[*i];
+			any = true;
+		}
+	lock_give(&watched_lock);
+	return any;
+}
+
+/*
+ * What there is to see of events now, whether or not the monitor has got round to tell the pipe;
+ * @max at most. Those that the kernel has to note as seen come by the kernel alone.
+ */
+static int64_t collect(int epoll, uint64_t list, int64_t max)
+{
+	struct watched of;
+	int64_t kept = 0;
+
+	for (unsigned int i = 0; kept < max && next_watched(epoll, &i, &of);) {
+		const uint32_t wanted = of.wanted | EPOLLERR | EPOLLHUP;
+		struct epoll_event item = {.data = of.data};
+
+		if (of.wanted & (EPOLLET | EPOLLONESHOT) ||
+		    !((uint16_t)core_poll_peek(of.event) & wanted))
+			continue;
+		item.events = event_look((uint32_t)of.fd, of.event, of.wanted);
+		if (!item.events)
+			continue;
+		if (copy_out(list + (uint64_t)kept * sizeof(item), &item, sizeof(item)))
+			return -EFAULT;
+		kept++;
+	}
+	return kept;
+}
+
 static int64_t wait(struct thread *thread, struct syscall *call)
 {
 	return (uint32_t)call->number == __NR_epoll_wait ? syscall_pass(thread, call)
@@ -194,6 +235,9 @@ int64_t event_epoll_wait(struct thread *thread, struct syscall *call)
 		if (!event_timeout(&timeout, &ns))
 			return -EINVAL;
 	}
+	result = collect((int)call->args[0], call->args[1], (int)call->args[2]);
+	if (result)
+		return result;
 	deadline = event_deadline(ns);
 	for (;;) {
 		ns = event_remaining(&deadline);
