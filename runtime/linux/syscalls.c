@@ -109,10 +109,8 @@ int64_t syscall_pass(struct thread *thread, const struct syscall *call)
 	/* What the kernel does for the program is no time of the program's. */
 	if (thread->events.switches)
 		switches_before(thread);
-	if (thread->events.events) {
+	if (thread->events.events)
 		core_clock_stop(&thread->events);
-		clock_timer_stop(thread);
-	}
 	result = syscall_pass_asm(call, &thread->pending);
 	if (thread->events.events)
 		core_clock_start(&thread->events);
@@ -161,6 +159,9 @@ void linux_syscall(struct thread *thread)
 	syscall_handler *handler = NULL;
 	int64_t result = EVENT_CALL_OTHER;
 
+	/* At once: what it brings would have the call given up, and begun again, again and again.
+	 */
+	clock_timer_stop(thread);
 	descriptors_hide(&call);
 	if (event_calls_any())
 		result = event_call(thread, &call);
