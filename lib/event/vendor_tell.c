@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -306,6 +307,17 @@ static bool unit_has(const pfm_pmu_info_t *unit, struct tly_span word)
 	return false;
 }
 
+/* Spares looking through all the tables for what cannot stand there. */
+static bool may_be_event(struct tly_span word)
+{
+	if (word.length < 3)
+		return false;
+	for (size_t i = 0; i < word.length; i++)
+		if (!isalnum((unsigned char)word.at[i]) && !strchr("_-", word.at[i]))
+			return false;
+	return true;
+}
+
 int tly_vendor_elsewhere(struct tly_parse *parse, struct tly_span word)
 {
 	char list[60];
@@ -318,6 +330,8 @@ int tly_vendor_elsewhere(struct tly_parse *parse, struct tly_span word)
 	dot = memchr(word.at, '.', word.length);
 	if (dot)
 		word.length = dot - word.at;
+	if (!may_be_event(word))
+		return 0;
 	/* The newest have the highest numbers. */
 	for (int id = TLY_VENDOR_UNITS; id-- && names.size;)
 		if (tly_vendor_unit(id, &unit) && unit.type != PFM_PMU_TYPE_OS_GENERIC &&

@@ -76,6 +76,16 @@ static int visit(const struct tally_tracepoint_field *field, void *ctx)
 	return 0;
 }
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+/* The processor is one with few events, so that suggestions do not take most of the time. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	return setenv("LIBPFM_FORCE_PMU", "ix86arch", 1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tly_format format;
