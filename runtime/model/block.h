@@ -52,26 +52,30 @@ enum block_base { BLOCK_BASE_NONE, BLOCK_BASE_FS };
 
 #define BLOCK_MODIFIES 0x80
 
-/* Each count has 16 bits of a word, so that one addition adds four. */
+/* Each count has 16 bits of a word, so that one addition adds four; slots and lines have 32. */
 #define BLOCK_COUNT(n, place) ((uint64_t)(n) << 16 * (place))
 enum { BLOCK_INSTRUCTIONS, BLOCK_LOAD_OPERANDS, BLOCK_STORE_OPERANDS, BLOCK_BRANCHES };
-enum { BLOCK_CONDITIONALS, BLOCK_CALLS, BLOCK_RETURNS, BLOCK_INDIRECTS };
 
-#define BLOCK_STRINGS 0xff
+/* Slots of issue that it takes, and lines that it lies in. */
+#define BLOCK_COST(slots, lines) ((uint64_t)(slots) | (uint64_t)(lines) << 32)
 
+#define BLOCK_ODD 0xff
+
+/* So that it lies in two lines at most. */
+#define BLOCK_MAX_LENGTH   65
 #define BLOCK_MAX_INSNS	   96
 #define BLOCK_MAX_ACCESSES 64
 #define BLOCK_MAX_WORDS	   32 /* with the block itself */
 
 struct block {
 	uint64_t pc;
-	uint64_t counts, branches; /* BLOCK_COUNT() of the former and the latter enum */
-	uint16_t length;	   /* bytes of code */
-	uint16_t slots;		   /* of issue that it takes: runtime/model/cost.h */
-	uint8_t words;		   /* of its record, itself included */
+	uint64_t counts; /* BLOCK_COUNT() */
+	uint64_t cost;	 /* BLOCK_COST() */
+	uint16_t length; /* bytes of code: at most BLOCK_MAX_LENGTH */
+	uint8_t words;	 /* of its record, itself included */
 	uint8_t nr_accesses;
 	uint8_t end;   /* enum block_end */
-	uint8_t shape; /* nr_accesses, or BLOCK_STRINGS if there is a string among them */
+	uint8_t shape; /* nr_accesses, or BLOCK_ODD if one is a string or has a base */
 	struct block_access accesses[];
 };
 

@@ -66,7 +66,7 @@ static uint32_t latency(const struct machine *machine, unsigned int level)
 }
 
 /* Of which part of its latency a load makes the program wait, in units of a sixteenth. */
-static uint32_t felt(struct model *m, unsigned int level, uint32_t at)
+static uint32_t felt(struct model *m, unsigned int level, uint32_t when)
 {
 	uint32_t since;
 
@@ -74,10 +74,9 @@ static uint32_t felt(struct model *m, unsigned int level, uint32_t at)
 		return WAIT_UNIT / 4;
 	if (level == LEVEL_LLC)
 		return WAIT_UNIT / 2;
-	/* About every fourth instruction accesses memory. */
-	since = at - m->last_memory;
-	m->last_memory = at;
-	return since < m->machine.window / 4 ? WAIT_UNIT / 4 : WAIT_UNIT;
+	since = when - m->last_memory;
+	m->last_memory = when;
+	return since < m->machine.window ? WAIT_UNIT / 4 : WAIT_UNIT;
 }
 
 /* ---- lines ---- */
@@ -119,10 +118,11 @@ static void data_missed(struct model *m, const struct miss *miss, int64_t *count
 			counter[(miss->kind == MISS_STORE) ? CORE_LLC_STORE_MISSES
 							   : CORE_LLC_LOAD_MISSES]++;
 	}
+	m->last_miss.line = miss->key;
 	m->last_miss.level = level;
 	m->last_miss.store = (miss->kind == MISS_STORE);
 	m->last_miss.latency = wait;
-	m->back += (miss->kind == MISS_STORE) ? wait : wait * felt(m, level, miss->at);
+	m->back += (miss->kind == MISS_STORE) ? wait : wait * felt(m, level, miss->when);
 	if (m->machine.prefetches)
 		follow(m, miss->key, counter);
 }

@@ -174,11 +174,11 @@ static struct block *random_block(bool strings)
 	const uint8_t element = (1 << any(4)) - 1;
 
 	b->pc = 0x400000 + any(200) * any(1000);
-	b->length = 1 + any(insns * 10);
+	b->length = 1 + any(BLOCK_MAX_LENGTH);
 	/* Targets and returns have tests of their own. */
 	b->end = any(2) ? any(BLOCK_CALL + 1) : BLOCK_CONDITIONAL;
 	b->words = 1;
-	b->slots = insns + any(30);
+	b->cost = BLOCK_COST(insns + any(30), (b->pc + b->length - 1) / 64 - b->pc / 64 + 1);
 	b->nr_accesses = any(9);
 	b->shape = b->nr_accesses;
 	for (unsigned int i = 0; i < b->nr_accesses; i++) {
@@ -194,7 +194,7 @@ static struct block *random_block(bool strings)
 				.what = element | BLOCK_STRING | (a->what & BLOCK_STORE),
 				.word = b->words,
 			};
-			b->shape = BLOCK_STRINGS;
+			b->shape = BLOCK_ODD;
 			b->words += 2;
 		} else if (any(3)) {
 			a->word = b->words++;
@@ -206,8 +206,9 @@ static struct block *random_block(bool strings)
 		    BLOCK_COUNT(any(9), BLOCK_LOAD_OPERANDS) |
 		    BLOCK_COUNT(any(9), BLOCK_STORE_OPERANDS) |
 		    BLOCK_COUNT(b->end != BLOCK_ON, BLOCK_BRANCHES);
-	b->branches = BLOCK_COUNT(b->end == BLOCK_CONDITIONAL, BLOCK_CONDITIONALS) |
-		      BLOCK_COUNT(b->end == BLOCK_CALL, BLOCK_CALLS);
+	for (unsigned int i = 0; i < b->nr_accesses; i++)
+		if (b->accesses[i].base)
+			b->shape = BLOCK_ODD;
 	return b;
 }
 

@@ -39,6 +39,10 @@ static inline bool near_use(struct near_sets *sets, uint64_t key)
 	if (moved == key)
 		return true;
 	sets->last[set] = key;
+	if (sets->ways > 1 && rest[0] == key) { /* two that take turns */
+		rest[0] = moved;
+		return true;
+	}
 	for (uint32_t i = 0; i < sets->ways - 1; i++) {
 		const uint64_t old = rest[i];
 

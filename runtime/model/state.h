@@ -7,18 +7,12 @@
 #include "runtime/model/predict.h"
 #include "runtime/model/sets.h"
 
-/*
- * A piece of the trace at a time goes through the model in steps (run.c), each a short loop that
- * leaves lists for the next. What was counted in 16 bits must not overflow in a piece.
- */
-enum {
-	PIECE_RECORDS = 256,
-	MISSES_MAX = 1024,
-	MISSES_SLACK = 512, /* one record more; strings make room for themselves */
-};
+/* A piece of the trace goes through the model at a time: what is counted in 16 bits must not
+ * overflow. */
+enum { PIECE_WORDS = 256, MISSES_MAX = 512 };
 
-_Static_assert(PIECE_RECORDS *BLOCK_MAX_INSNS < 1 << 16, "");
-_Static_assert(PIECE_RECORDS *BLOCK_MAX_ACCESSES * 2 < 1 << 16, "");
+_Static_assert((PIECE_WORDS + 1) * BLOCK_MAX_INSNS < 1 << 16, "");
+_Static_assert((PIECE_WORDS + 1) * BLOCK_MAX_ACCESSES * 2 < 1 << 16, "");
 
 enum miss_kind {
 	MISS_FETCH,
@@ -31,8 +25,8 @@ enum miss_kind {
 
 /* What was missed in the first level, in the order in which it was. */
 struct miss {
-	uint64_t key; /* line or page */
-	uint32_t at;  /* when: in accesses, roughly */
+	uint64_t key;  /* line or page */
+	uint32_t when; /* in instructions */
 	uint32_t kind;
 };
 
@@ -56,14 +50,12 @@ struct model {
 
 	uint64_t fetched_page;
 
-	/* Of the piece at hand. */
-	uint64_t conditions[PIECE_RECORDS + 1]; /* behind << 1 | taken */
-	unsigned int nr_conditions, nr_misses;
+	unsigned int nr_misses;
 	struct miss misses[MISSES_MAX];
 
 	/* Since the beginning. */
-	uint32_t now;	      /* accesses */
-	uint32_t last_memory; /* the access that last waited for memory */
+	uint32_t insns;
+	uint32_t last_memory; /* when memory was waited for last, in instructions */
 	uint64_t slots;	      /* of a cycle, not counted yet */
 	uint64_t front, back; /* cycles that were waited, not counted yet */
 	uint64_t ref, bus;    /* what is left of a division */

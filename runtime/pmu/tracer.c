@@ -130,9 +130,8 @@ static void cut_block(struct block *to, const struct block *block, unsigned int 
 
 	*to = *block;
 	to->end = BLOCK_ON;
-	to->branches = 0;
 	to->length = pc - block->pc;
-	to->slots = insns;
+	to->cost = BLOCK_COST(insns, 1);
 	to->nr_accesses = 0;
 	for (unsigned int i = 0; i < block->nr_accesses; i++) {
 		struct block_access a = block->accesses[i];
@@ -145,7 +144,7 @@ static void cut_block(struct block *to, const struct block *block, unsigned int 
 		stores += a.what & BLOCK_STORE || a.insn & BLOCK_MODIFIES;
 		to->accesses[to->nr_accesses++] = a;
 	}
-	if (to->shape != BLOCK_STRINGS)
+	if (to->shape != BLOCK_ODD)
 		to->shape = to->nr_accesses;
 	to->counts = BLOCK_COUNT(insns, BLOCK_INSTRUCTIONS) |
 		     BLOCK_COUNT(loads, BLOCK_LOAD_OPERANDS) |

@@ -25,6 +25,7 @@
  */
 #include "runtime/translate/trace.h"
 
+#include "abi/machine.h"
 #include "runtime/model/block.h"
 #include "runtime/translate/build.h"
 
@@ -366,8 +367,10 @@ static void add_access(struct block *block, const struct insn *insn, const struc
 	};
 	if (repeats(insn)) {
 		a->what |= BLOCK_STRING;
-		block->shape = BLOCK_STRINGS;
+		block->shape = BLOCK_ODD;
 	}
+	if (a->base)
+		block->shape = BLOCK_ODD;
 }
 
 /* The operand in the block's description, now that its word is there. */
@@ -475,19 +478,12 @@ static uint8_t end_of(uint8_t class)
 	return BLOCK_ON;
 }
 
-static void count_branch(struct block *block)
+static void finish_block(struct block *block)
 {
-	static const uint64_t counts[] = {
-		[BLOCK_CONDITIONAL] = BLOCK_COUNT(1, BLOCK_CONDITIONALS),
-		[BLOCK_JUMP] = 0,
-		[BLOCK_CALL] = BLOCK_COUNT(1, BLOCK_CALLS),
-		[BLOCK_JUMP_INDIRECT] = BLOCK_COUNT(1, BLOCK_INDIRECTS),
-		[BLOCK_CALL_INDIRECT] =
-			BLOCK_COUNT(1, BLOCK_CALLS) | BLOCK_COUNT(1, BLOCK_INDIRECTS),
-		[BLOCK_RETURN] = BLOCK_COUNT(1, BLOCK_RETURNS),
-	};
+	const uint64_t first = block->pc >> MACHINE_LINE_SHIFT;
+	const uint64_t last = (block->pc + block->length - 1) >> MACHINE_LINE_SHIFT;
 
-	block->branches = counts[block->end];
+	block->cost += BLOCK_COST(0, last - first + 1);
 	if (block->end != BLOCK_ON)
 		block->counts += BLOCK_COUNT(1, BLOCK_BRANCHES);
 }
@@ -496,7 +492,7 @@ static void begin_block(struct builder *b)
 {
 	struct trace *t = &b->trace;
 
-	t->insns = t->string = 0;
+	t->insns = t->string = t->length = 0;
 	t->words = 1;
 	t->nr_taken = t->nr_open_ends = 0;
 	__builtin_memset(t->word_of, 0, sizeof(t->word_of));
@@ -521,9 +517,9 @@ void trace_close(struct builder *b)
 	if (!t->block)
 		return;
 	t->block->words = t->words;
-	if (t->block->shape != BLOCK_STRINGS)
+	if (t->block->shape != BLOCK_ODD)
 		t->block->shape = t->block->nr_accesses;
-	count_branch(t->block);
+	finish_block(t->block);
 	cache_block_done(b->cache, t->block);
 }
 
@@ -567,8 +563,8 @@ void trace_before(struct builder *b)
 	struct insn_effects e;
 
 	insn_effects(&b->insn, &e);
-	if (string || class == INSN_CALL || class == INSN_CALL_INDIRECT ||
-	    t->words + 6 > BLOCK_MAX_WORDS || t->nr_taken + 3 > 32 ||
+	if (string || t->length + b->insn.length > BLOCK_MAX_LENGTH || class == INSN_CALL ||
+	    class == INSN_CALL_INDIRECT || t->words + 6 > BLOCK_MAX_WORDS || t->nr_taken + 3 > 32 ||
 	    (t->block && t->block->nr_accesses + 3 > BLOCK_MAX_ACCESSES))
 		trace_close(b);
 	if (!t->open) {
@@ -589,10 +585,11 @@ void trace_before(struct builder *b)
 		tell(b, &e.memory[i], i);
 	if (t->block) {
 		t->block->counts += counts_of(&e);
-		t->block->slots += 1 + slow(&b->insn);
+		t->block->cost += BLOCK_COST(1 + slow(&b->insn), 0);
 		t->block->length += b->insn.length;
 		t->block->end = end_of(class);
 	}
+	t->length += b->insn.length;
 	t->last = string || class != INSN_PLAIN;
 }
 

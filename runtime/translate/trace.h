@@ -21,6 +21,7 @@ struct trace {
 	bool open;     /* a record has been begun, of the block at hand */
 	bool last;     /* the block ends with the instruction at hand */
 	uint8_t insns; /* that it has done */
+	uint8_t length;
 	uint8_t words;
 	uint8_t string; /* word of the first one behind a string instruction; 0: none */
 

@@ -639,8 +639,6 @@ static void add_up(void)
 static void add_record(struct sums *sums, const struct block *block, unsigned int insns,
 		       uint64_t next)
 {
-	static const enum core_kind kinds[] = {CORE_BRANCHES_CONDITIONAL, CORE_CALLS, CORE_RETURNS,
-					       CORE_BRANCHES_INDIRECT};
 	const unsigned int all = block->counts & 0xffff;
 
 	sums->of[CORE_INSTRUCTIONS] += insns < all ? insns : all;
@@ -648,8 +646,12 @@ static void add_record(struct sums *sums, const struct block *block, unsigned in
 		sums->of[CORE_LOADS] += block->counts >> 16 & 0xffff;
 		sums->of[CORE_STORES] += block->counts >> 32 & 0xffff;
 		sums->of[CORE_BRANCHES] += block->counts >> 48;
-		for (unsigned int i = 0; i < 4; i++)
-			sums->of[kinds[i]] += block->branches >> 16 * i & 0xffff;
+		sums->of[CORE_BRANCHES_CONDITIONAL] += block->end == BLOCK_CONDITIONAL;
+		sums->of[CORE_CALLS] +=
+			block->end == BLOCK_CALL || block->end == BLOCK_CALL_INDIRECT;
+		sums->of[CORE_RETURNS] += block->end == BLOCK_RETURN;
+		sums->of[CORE_BRANCHES_INDIRECT] +=
+			block->end == BLOCK_JUMP_INDIRECT || block->end == BLOCK_CALL_INDIRECT;
 		sums->of[CORE_BRANCHES_TAKEN] += block->end == BLOCK_CONDITIONAL
 							 ? next != block->pc + block->length
 							 : block->end != BLOCK_ON;
