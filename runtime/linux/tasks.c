@@ -161,6 +161,8 @@ static void instrument(struct thread *thread)
 	const struct core_task *task = &thread->events;
 	const struct instrumentation does = {
 		.counted = task->wanted & (CORE_KINDS_EXACT | CORE_KINDS_MODEL),
+		/* What the model counts is looked at when it has counted. */
+		.checked = task->wanted & CORE_KINDS_MODEL ? 0 : task->sampled & CORE_KINDS_EXACT,
 		.extras = task->extras & CORE_EXTRA_BREAKPOINTS,
 	};
 
@@ -182,6 +184,11 @@ void tasks_follow(struct thread *thread)
 	clock_timer_follow(thread);
 	if (task->crowded)
 		control_send(&(struct control_message){.what = CONTROL_CROWDED}, -1);
+}
+
+void linux_due(struct thread *thread)
+{
+	tasks_follow(thread);
 }
 
 static uint32_t find(int32_t tid)

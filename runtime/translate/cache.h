@@ -136,7 +136,7 @@ void cache_block_done(struct cache *cache, const struct block *block);
 /* Whether its code comes out behind each instruction. */
 static inline bool cache_is_slow(const struct cache *cache)
 {
-	return cache->does.extras & CORE_EXTRA_BREAKPOINTS;
+	return cache->does.extras & (CORE_EXTRA_BREAKPOINTS | INSTRUMENT_STEPS);
 }
 
 /* Room for one more fragment with all that may belong to it; false: the cache has to be flushed. */

@@ -17,7 +17,7 @@ static struct lock making;
 
 static const struct instrumentation everything[] = {
 	{ALL_KINDS, ALL_KINDS, CORE_EXTRAS & ~CORE_EXTRA_BREAKPOINTS},
-	{ALL_KINDS, ALL_KINDS, CORE_EXTRAS},
+	{ALL_KINDS, 0, CORE_EXTRAS | INSTRUMENT_STEPS},
 };
 
 struct cache *cache_number(unsigned int n)

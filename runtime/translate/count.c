@@ -224,6 +224,15 @@ static struct late *emit_check_due(struct builder *b, const struct counts *rest,
 	return late;
 }
 
+static struct counts negative(const struct counts *counts)
+{
+	struct counts result = {{0}};
+
+	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
+		result.of[kind] = -counts->of[kind];
+	return result;
+}
+
 /* Adds @counts. The program is at @pc and its flags are in ax, or dead. */
 static void emit_counts(struct builder *b, struct counts counts, uint64_t pc, bool kept)
 {
@@ -238,8 +247,11 @@ static void emit_counts(struct builder *b, struct counts counts, uint64_t pc, bo
 		counts.of[kind] = 0;
 		c->added.of[kind] += amount;
 		mark_pc(b, pc, kept ? SPILL_RAX | SPILL_FLAGS : 0);
-		if (amount > 0 && c->checked >> kind & 1)
-			emit_check_due(b, &counts, pc, kept);
+		if (amount > 0 && c->checked >> kind & 1) {
+			const struct counts back = negative(&c->added);
+
+			emit_check_due(b, c->ahead ? &back : &counts, pc, kept);
+		}
 	}
 }
 
@@ -272,13 +284,17 @@ static void emit_late_taken(struct builder *b, const struct late *late)
 	emit_exit_jump(b, late->pc, EXIT_LINK);
 }
 
+/* Nothing of this has been done: if it is due it is taken back, as at the beginning of a segment.
+ */
 static void emit_late_call(struct builder *b, const struct late *late)
 {
 	if (!b->asked)
 		b->cache->lookup.entries[late->entry].body =
 			(uint32_t)(b->at - b->cache->lookup.code);
 	begin_late(b, late, &(struct counts){0});
+	b->count.ahead = true;
 	emit_counts_apart(b, &late->counts, late->pc, false);
+	b->count.ahead = false;
 	emit8(b, 0xe9);
 	emit32(b, (uint32_t)(late->site - (b->at + 4)));
 }

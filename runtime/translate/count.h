@@ -37,6 +37,7 @@ enum { LATE_MAX = 64 };
 struct count {
 	uint64_t kinds, checked; /* of enum core_kind, that this fragment counts */
 	bool open;
+	bool ahead;   /* what is added has not been done: it is taken back where something is due */
 	bool closing; /* the segment ends with the instruction at hand */
 	uint8_t nr_late, first_late;
 	uint8_t lates; /* that one more instruction may need */

@@ -214,6 +214,41 @@ static uint64_t step(struct thread *thread)
 	return address;
 }
 
+/* ---- overflows ---- */
+
+#define HARDWARE_KINDS (CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1)
+
+static bool is_due(const struct thread *thread)
+{
+	uint64_t kinds = thread->events.counting_down & HARDWARE_KINDS;
+
+	for (; kinds; kinds &= kinds - 1)
+		if (thread->events.counter[__builtin_ctzl(kinds)] >= 0)
+			return true;
+	return false;
+}
+
+/*
+ * A counter will get to 0 in what comes next. It has to be seen where that is, so the thread goes
+ * on one instruction at a time, until linux_due() says how else.
+ */
+static void go_slowly(struct thread *thread)
+{
+	struct instrumentation does = cache_of(thread)->does;
+
+	does.checked = 0;
+	does.extras |= INSTRUMENT_STEPS;
+	if (translate_instrument(thread, &does))
+		return;
+	/* There is no memory for that: a little too early is the best that can be done. */
+	for (uint64_t kinds = cache_of(thread)->does.checked; kinds; kinds &= kinds - 1) {
+		int64_t *counter = &thread->events.counter[__builtin_ctzl(kinds)];
+
+		if (*counter > -FRAGMENT_BYTES)
+			*counter = 0;
+	}
+}
+
 /* @arrival is what was missing when the thread came out. */
 _Noreturn static void go_on(struct thread *thread, enum arrival arrival)
 {
@@ -222,17 +257,21 @@ _Noreturn static void go_on(struct thread *thread, enum arrival arrival)
 	if (thread->touches.nr)
 		linux_after_insn(thread);
 	while (!address) {
+		if (is_due(thread)) {
+			linux_due(thread);
+			arrival = ARRIVE_DIRECT;
+		}
 		if (__atomic_load_n(&thread->pending, __ATOMIC_RELAXED)) {
 			thread->step = 0;
 			thread->inside = 0;
 			linux_deliver(thread);
 			arrival = ARRIVE_DIRECT;
 		}
-		if (cache_is_slow(cache_of(thread))) {
-			if (!linux_before_insn(thread))
-				continue;
+		if (cache_is_slow(cache_of(thread)))
 			arrival = ARRIVE_DIRECT;
-		}
+		if (cache_of(thread)->does.extras & CORE_EXTRA_BREAKPOINTS &&
+		    !linux_before_insn(thread))
+			continue;
 		address = step(thread);
 		if (!address && arrival == ARRIVE_DIRECT)
 			address = find(thread);
@@ -321,6 +360,10 @@ void translate_left(struct thread *thread)
 		break;
 	case EXIT_STALE:
 		forget(cache, thread->regs.rip);
+		break;
+	case EXIT_DUE:
+		if (!is_due(thread))
+			go_slowly(thread);
 		break;
 	case EXIT_DETACH:
 		linux_detach(thread);

@@ -182,6 +182,15 @@ static void unexpected(const struct thread *t, const char *what, uint64_t detail
 	exit(1);
 }
 
+void (*host_due)(struct thread *thread);
+
+void linux_due(struct thread *t)
+{
+	if (!host_due)
+		unexpected(t, "an overflow", t->events.counting_down);
+	host_due(t);
+}
+
 bool linux_before_insn(struct thread *t)
 {
 	unexpected(t, "stepping", t->regs.rip);

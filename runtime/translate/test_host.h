@@ -29,6 +29,9 @@ void host_call(void (*function)(long), long argument);
 /* A program under test jumps here to end. */
 extern const char host_finish[];
 
+/* What linux_due() does. */
+extern void (*host_due)(struct thread *thread);
+
 /* The registers of a signal frame, and back. */
 void host_regs(const ucontext_t *context, struct regs *regs);
 

@@ -56,6 +56,9 @@ struct instrumentation {
 	uint64_t extras;
 };
 
+/* Of the extras, the translator's own: code that comes out behind each instruction. */
+#define INSTRUMENT_STEPS (1UL << 32)
+
 /*
  * From when it next enters translated code on, @thread, the caller, runs in code that does at least
  * what is asked for. False if there is no memory for that.
@@ -159,6 +162,13 @@ void linux_int80(struct thread *thread);
  */
 bool linux_before_insn(struct thread *thread);
 void linux_after_insn(struct thread *thread);
+
+/*
+ * A counter of kinds that thread->events counts down has got to 0: the program stands behind the
+ * instruction that did it, or not far from there where the model counts. To say anew how the thread
+ * is to run: translate_instrument().
+ */
+void linux_due(struct thread *thread);
 
 /* thread->pending is not 0. */
 void linux_deliver(struct thread *thread);

@@ -936,6 +936,70 @@ static void run(const char *name, bool (*test)(uint64_t), unsigned int n, uint64
 	       i, first);
 }
 
+/* Counters that are looked at each time that they have counted @period. */
+static struct {
+	unsigned int kind;
+	int64_t period;
+	int64_t next; /* as the native run counts */
+	bool failed;
+} watch;
+
+/* An instruction may count more than one: then the counter is beyond 0. */
+static void on_due(struct thread *thread)
+{
+	const int64_t beyond = thread->events.counter[watch.kind];
+	const struct regs *regs = &thread->regs;
+	unsigned int i = 0;
+
+	while (i < trace.n && trace.sums[i].of[watch.kind] < watch.next)
+		i++;
+	if (!watch.failed && i < trace.n) {
+		watch.failed = trace.sums[i].of[watch.kind] != watch.next + beyond ||
+			       regs->rip != trace.states[i].rip ||
+			       memcmp(regs->gpr, trace.states[i].gpr, sizeof(regs->gpr));
+		if (watch.failed)
+			differ(watch.next, "an overflow elsewhere", &trace.states[i], regs);
+	}
+	watch.next += beyond + watch.period;
+	thread->events.counter[watch.kind] = -watch.period;
+	translate_instrument(thread, &does);
+}
+
+/* Each overflow is where the native run has counted as much. */
+static bool stops(uint64_t program)
+{
+	static const uint8_t kinds[] = {CORE_INSTRUCTIONS, CORE_BRANCHES_TAKEN, CORE_STORES};
+	struct core_task *task = &host_thread()->events;
+	struct regs regs;
+	int64_t total;
+
+	if (!recovers(program))
+		return false;
+	watch.kind = kinds[program % sizeof(kinds)];
+	watch.period = watch.next = 1 + (int64_t)(program % 37);
+	watch.failed = false;
+	does = (struct instrumentation){
+		.counted = CORE_KINDS_EXACT,
+		.checked = CORE_KINDS_EXACT,
+	};
+	host_due = on_due;
+	task->counter[watch.kind] = -watch.period;
+	task->counting_down = CORE_KIND_BIT(watch.kind);
+	start_state(&regs, host_finish, 0);
+	if (!translate_instrument(host_thread(), &does))
+		return false;
+	host_run(&regs);
+	task->counter[watch.kind] = CORE_COUNTER_START;
+	task->counting_down = 0;
+	host_due = NULL;
+	does = (struct instrumentation){0};
+	total = trace.sums[trace.n].of[watch.kind];
+	if (watch.next <= total)
+		printf("# program %#lx: the last at %ld, not at %ld of %ld\n", program,
+		       watch.next - watch.period, watch.next, total);
+	return translate_instrument(host_thread(), &does) && !watch.failed && watch.next > total;
+}
+
 /* Code that nobody wrote for this: the C library's, far away from the cache. */
 static unsigned long printed;
 
@@ -1069,7 +1133,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc > 3)
 		be(argv[3]);
-	printf("1..15\n");
+	printf("1..16\n");
 	trace.states = malloc(TRACE_MAX * sizeof(*trace.states));
 	trace.sums = malloc((TRACE_MAX + 1) * sizeof(*trace.sums));
 	trace.live_flags = malloc(TRACE_MAX);
@@ -1081,6 +1145,7 @@ int main(int argc, char **argv)
 	run("every step has a true state", recovers, programs / 20 + 1, first << 20);
 	run("every step is counted", counts, programs / 10 + 1, first << 20);
 	new_world(0, PROT_READ | PROT_EXEC);
+	run("overflows stop where they are due", stops, programs / 4 + 5, first << 21);
 	run("random programs in high memory end alike", agrees, programs, first << 21);
 	run("every step has a true state", recovers, programs / 20 + 1, first << 21);
 	run("every step is counted", counts, programs / 10 + 1, first << 21);
