@@ -392,10 +392,11 @@ static void case_pass(void)
 	int fd = receive_fd(ends[0]);
 	say("counts of the sender: %d\n", count_of(fd) >= 10);
 	TRY(ioctl(fd, PERF_EVENT_IOC_RESET, 0));
-	say("reset from here: %d\n", (int)count_of(fd));
+	/* The sender may fault once more on its way to pause(2). */
+	say("reset from here: %d\n", count_of(fd) < 10);
 	kill(child, SIGKILL);
 	need(waitpid(child, &status, 0) == child);
-	say("and behind its end: %d\n", (int)count_of(fd));
+	say("and behind its end: %d\n", count_of(fd) < 10);
 }
 
 /* ---- whom they measure ---- */
