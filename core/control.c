@@ -119,7 +119,7 @@ int core_refresh(uint32_t index, int overflows)
 	task = core_event_lock(event);
 	if (!task)
 		return 0;
-	event->limit += overflows;
+	event->limit = (int32_t)((uint32_t)event->limit + (uint32_t)overflows);
 	enable(task, event);
 	core_schedule(task);
 	core_task_unlock(task);
