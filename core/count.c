@@ -8,9 +8,16 @@
 
 void core_look(struct core_task *task)
 {
-	task->now = core_clock(task);
-	if (task->software)
-		core_host_software(task, task->software);
+	const uint64_t clock = CORE_KIND_BIT(CORE_TASK_CLOCK);
+	bool turns = core_settings()->counters && !task->everybody;
+
+	if (task->software || turns)
+		core_host_software(task, task->software | (turns ? clock : 0));
+	/*
+	 * Counts of events that take turns are scaled by their times. Then it matters when the
+	 * kernel let others run, which costs a system call to know.
+	 */
+	task->now = turns ? core_counter_read(task, CORE_TASK_CLOCK) : core_clock(task);
 }
 
 /* The task whose lock is held for @event: NULL when it has ended. */

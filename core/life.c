@@ -273,6 +273,8 @@ void core_task_update(struct core_task *task)
 		return;
 	/* Whoever wants more from now on says so again. */
 	__atomic_store_n(&task->changed, 0, __ATOMIC_SEQ_CST);
+	if (task->turn_due)
+		core_take_turn(task);
 	if (!__atomic_load_n(&task->sampled, __ATOMIC_RELAXED) && !task->counting_down)
 		return;
 	core_task_lock(task);

@@ -515,7 +515,7 @@ static void groups_take_turns(void **state)
 		assert_int_equal(state_of(events[i]), i < 2 ? CORE_ACTIVE : CORE_INACTIVE);
 	for (unsigned int tick = 0; tick < 60; tick++) {
 		tree_work(10);
-		core_rotate();
+		tree_rotate();
 	}
 	for (unsigned int i = 0; i < 6; i++) {
 		count = tree_read(events[i]);
@@ -525,7 +525,7 @@ static void groups_take_turns(void **state)
 	}
 	for (unsigned int i = 2; i < 6; i++)
 		core_close(events[i]);
-	core_rotate();
+	tree_rotate();
 	assert_false(core_crowded());
 	assert_int_equal(state_of(events[0]), CORE_ACTIVE);
 	assert_int_equal(state_of(events[1]), CORE_ACTIVE);
@@ -542,7 +542,7 @@ static void a_group_counts_as_a_whole(void **state)
 	assert_int_equal(state_of(one), CORE_ACTIVE);
 	assert_int_equal(state_of(pair), CORE_INACTIVE);
 	assert_int_equal(state_of(other), CORE_INACTIVE);
-	core_rotate();
+	tree_rotate();
 	assert_int_equal(state_of(one), CORE_INACTIVE);
 	assert_int_equal(state_of(pair), CORE_ACTIVE);
 	assert_int_equal(state_of(other), CORE_ACTIVE);
@@ -569,7 +569,7 @@ static void pinned_is_always_there_or_fails(void **state)
 	third = tree_open(&attr, fake.task, -1, 0);
 	assert_int_equal(state_of(third), CORE_ERROR);
 	assert_int_equal(core_read(third, words, sizeof(words)), 0);
-	core_rotate();
+	tree_rotate();
 	assert_int_equal(state_of(first), CORE_ACTIVE);
 	assert_int_equal(state_of(second), CORE_ACTIVE);
 	core_disable(third, false);
@@ -595,7 +595,7 @@ static void exclusive_is_alone(void **state)
 	clock = tree_open(&software, fake.task, -1, 0);
 	assert_int_equal(state_of(alone), CORE_INACTIVE);
 	assert_int_equal(state_of(clock), CORE_ACTIVE);
-	core_rotate();
+	tree_rotate();
 	assert_int_equal(state_of(alone), CORE_ACTIVE);
 	assert_int_equal(state_of(other), CORE_INACTIVE);
 	assert_int_equal(state_of(clock), CORE_ACTIVE);
@@ -615,7 +615,7 @@ static void the_processors_events_come_first(void **state)
 	assert_int_equal(state_of(task), CORE_INACTIVE);
 	for (unsigned int tick = 0; tick < 30; tick++) {
 		tree_work(10);
-		core_rotate();
+		tree_rotate();
 	}
 	for (unsigned int i = 0; i < 3; i++) {
 		assert_int_equal(tree_read(of_all[i]).running, 200000);

@@ -310,18 +310,30 @@ static void turn(struct core_task *task)
 	task->turn = event ? core_index(event) : 0;
 }
 
-static bool rotate(struct core_task *task)
+void core_take_turn(struct core_task *task)
 {
-	bool crowded;
-
 	core_task_lock(task);
+	task->turn_due = false;
 	if (task->crowded) {
 		turn(task);
 		core_schedule(task);
 	}
-	crowded = task->crowded;
 	core_task_unlock(task);
-	return crowded;
+}
+
+/* A thread takes its turns itself, and while it runs: then its time is known exactly. */
+static bool rotate(struct core_task *task)
+{
+	bool crowded = task->crowded;
+
+	if (!crowded)
+		return false;
+	core_lock(&task->lock);
+	task->turn_due = true;
+	task->kick = true;
+	__atomic_store_n(&task->changed, 1, __ATOMIC_RELEASE);
+	core_task_unlock(task);
+	return true;
 }
 
 void core_rotate(void)
@@ -331,9 +343,11 @@ void core_rotate(void)
 
 	core_lock(&tree->lock);
 	__atomic_store_n(&tree->crowded, false, __ATOMIC_RELAXED);
-	crowded = rotate(core_everybody());
-	if (crowded)
+	crowded = core_everybody()->crowded;
+	if (crowded) {
+		core_take_turn(core_everybody());
 		core_schedule_all();
+	}
 	for (uint32_t page = tree->live; page; page = core_task(page)->next_live)
 		crowded |= rotate(core_task(page));
 	if (crowded)

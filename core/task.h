@@ -64,7 +64,8 @@ struct core_task {
 	uint32_t created;  /* the first event of those that it opened: prctl(2) */
 	uint32_t turn;	   /* the group that comes first when counters are short; 0: the first */
 	bool exclusive;	   /* some group wants the PMU for itself */
-	bool crowded;	   /* some group waits for counters */
+	bool crowded;	   /* some group waits for counters, */
+	bool turn_due;	   /* and may have some now: its thread sees to that */
 	bool bound;	   /* some event depends on the processor, */
 	bool grouped;	   /* or on the cgroup */
 	bool mapped;	   /* some event's mmap page tells how its clock goes */

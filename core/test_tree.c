@@ -74,10 +74,17 @@ void tree_exit(void)
 	tree_run(FIRST_PAGE);
 }
 
+void tree_rotate(void)
+{
+	core_rotate();
+	core_task_update(fake.task);
+}
+
 void tree_work(uint64_t instructions)
 {
 	core_task_update(fake.task);
 	fake.tsc += instructions * 1000;
+	fake.software[CORE_TASK_CLOCK] += instructions * 1000;
 	fake_run(CORE_INSTRUCTIONS, instructions);
 }
 

@@ -38,6 +38,9 @@ void tree_run(uint32_t page);
 /* The caller ends; the task at FIRST_PAGE runs. */
 void tree_exit(void);
 
+/* Time for others to have counters. */
+void tree_rotate(void);
+
 /* The caller executes @instructions, which take as many microseconds. */
 void tree_work(uint64_t instructions);
 
