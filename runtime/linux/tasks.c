@@ -3,6 +3,7 @@
 
 #include <asm/errno.h>
 #include <linux/prctl.h>
+#include <linux/signal.h>
 #include <linux/time_types.h>
 
 #include "abi/control.h"
@@ -184,6 +185,20 @@ void tasks_follow(struct thread *thread)
 	clock_timer_follow(thread);
 	if (task->crowded)
 		control_send(&(struct control_message){.what = CONTROL_CROWDED}, -1);
+}
+
+void linux_rdpmc(struct thread *thread, unsigned int length)
+{
+	struct regs *regs = &thread->regs;
+	uint64_t value;
+
+	if (!arena_events() || !core_rdpmc(&thread->events, (uint32_t)regs->gpr[REG_RCX], &value)) {
+		linux_fault(thread, SIGSEGV, SI_KERNEL, 0);
+		return;
+	}
+	regs->gpr[REG_RAX] = (uint32_t)value;
+	regs->gpr[REG_RDX] = value >> 32;
+	regs->rip += length;
 }
 
 void linux_due(struct thread *thread)

@@ -181,6 +181,12 @@ static enum next control(struct builder *b)
 	return GO_ON;
 }
 
+/* Counters that the processor has are not the program's. */
+static bool is_rdpmc(const struct insn *insn)
+{
+	return insn->opcode == 0x33 && insn->map == 1 && insn->encoding == INSN_LEGACY;
+}
+
 /* One instruction, at b->pc, which moves on. */
 static enum next step(struct builder *b)
 {
@@ -198,6 +204,9 @@ static enum next step(struct builder *b)
 	b->source_end = b->pc + b->insn.length;
 	if (__builtin_expect(insn_uses_gs(&b->insn), 0)) {
 		emit_exit_jump(b, b->pc, EXIT_DETACH);
+		next = STOPPED;
+	} else if (__builtin_expect(is_rdpmc(&b->insn), 0)) {
+		emit_exit_jump(b, b->pc, EXIT_RDPMC);
 		next = STOPPED;
 	} else if (b->insn.class != INSN_PLAIN) {
 		next = control(b);

@@ -25,6 +25,7 @@ enum exit_kind {
 	EXIT_LINK, /* goes on at target */
 	EXIT_SYSCALL,
 	EXIT_INT80,
+	EXIT_RDPMC,
 	EXIT_DETACH,
 	EXIT_STALE, /* the fragment of target is not what the program has there any more */
 	EXIT_DUE,   /* a counter is, or would be at the next exit, what somebody waits for */

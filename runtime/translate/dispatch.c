@@ -358,6 +358,9 @@ void translate_left(struct thread *thread)
 		thread->regs.rip += target.length;
 		linux_int80(thread);
 		break;
+	case EXIT_RDPMC:
+		linux_rdpmc(thread, target.length);
+		break;
 	case EXIT_STALE:
 		forget(cache, thread->regs.rip);
 		break;

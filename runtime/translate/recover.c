@@ -135,7 +135,8 @@ static void recover_fragment(const struct thread *thread, struct cache *cache,
 static void recover_stub(const struct target *target, struct regs *regs, struct counts *counts)
 {
 	regs->rip = target->pc;
-	if (target->kind == EXIT_SYSCALL || target->kind == EXIT_INT80) {
+	if (target->kind == EXIT_SYSCALL || target->kind == EXIT_INT80 ||
+	    target->kind == EXIT_RDPMC) {
 		counts->of[CORE_INSTRUCTIONS] = -1;
 		counts->cut = CUT_LAST;
 	}

@@ -202,6 +202,11 @@ void linux_after_insn(struct thread *t)
 	unexpected(t, "stepping", t->regs.rip);
 }
 
+void linux_rdpmc(struct thread *t, unsigned int length)
+{
+	unexpected(t, "rdpmc", length);
+}
+
 void linux_int80(struct thread *t)
 {
 	unexpected(t, "int 0x80", 0);

@@ -153,6 +153,9 @@ void memory_watch(uint64_t start, uint64_t end);
  */
 void linux_syscall(struct thread *thread);
 
+/* rdpmc, of that length, is at rip. */
+void linux_rdpmc(struct thread *thread, unsigned int length);
+
 /* int 0x80, the 32-bit way in: rip is behind it. */
 void linux_int80(struct thread *thread);
 
