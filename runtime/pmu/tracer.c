@@ -43,7 +43,7 @@ static struct tracer *tracer_of(const struct thread *thread)
 static uint64_t words_allowed(const struct thread *thread)
 {
 	const struct core_task *task = &thread->events;
-	uint64_t kinds = task->sampled & (CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1),
+	uint64_t kinds = task->counting_down & (CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1),
 		 words = WORDS_MAX;
 
 	for (; kinds; kinds &= kinds - 1) {
@@ -51,7 +51,7 @@ static uint64_t words_allowed(const struct thread *thread)
 
 		/* A word stands for about two instructions, and as many cycles. */
 		if (left / 4 < (int64_t)words)
-			words = left < 4 ? 0 : left / 4;
+			words = left < 8 ? 1 : left / 4;
 	}
 	return words;
 }

@@ -322,7 +322,7 @@ static void drain(struct thread *thread)
 	thread->regs.rip = trace_block_at(thread->cache)->pc;
 	tracer_drain(thread);
 	if (!__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) &&
-	    !__atomic_load_n(&thread->events.changed, __ATOMIC_RELAXED))
+	    !__atomic_load_n(&thread->events.changed, __ATOMIC_RELAXED) && !is_due(thread))
 		translate_enter();
 }
 
