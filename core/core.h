@@ -167,6 +167,12 @@ void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t 
 void core_task_begun(struct core_task *task);
 /* Its thread has ended: by itself, or by whoever finds that it is no more. */
 void core_task_exit(struct core_task *task);
+/*
+ * Somebody else's: the same for @task of process @pid (0: whichever), if nobody has its page any
+ * more. Whoever takes a page over calls core_task_exit() before anything else, so that it is not
+ * his own task that others end, having seen the one before.
+ */
+void core_task_lost(struct core_task *task, int32_t pid);
 /* The image has been replaced: enable_on_exec, remove_on_exec, COMM. The caller's. */
 void core_task_exec(struct core_task *task, const char *comm);
 void core_task_comm(struct core_task *task, const char *comm);

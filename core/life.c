@@ -8,6 +8,7 @@
 #include "core/core.h"
 #include "core/count.h"
 #include "core/counter.h"
+#include "core/host.h"
 #include "core/lock.h"
 #include "core/output.h"
 #include "core/schedule.h"
@@ -150,21 +151,33 @@ static void end_event(struct core_task *task, struct core_event *event)
 	}
 }
 
+static void end_task(struct core_task *task)
+{
+	core_task_lock(task);
+	if (task->events)
+		core_tell_exit(task);
+	while (task->events)
+		end_event(task, core_event(task->events));
+	core_disown_events(task);
+	core_schedule(task);
+	core_clock_stop(task);
+	unlink_live(task);
+	core_task_unlock(task);
+}
+
 void core_task_exit(struct core_task *task)
 {
 	core_lock(&core_tree()->lock);
-	if (task->live) {
-		core_task_lock(task);
-		if (task->events)
-			core_tell_exit(task);
-		while (task->events)
-			end_event(task, core_event(task->events));
-		core_disown_events(task);
-		core_schedule(task);
-		core_clock_stop(task);
-		unlink_live(task);
-		core_task_unlock(task);
-	}
+	if (task->live)
+		end_task(task);
+	core_unlock(&core_tree()->lock);
+}
+
+void core_task_lost(struct core_task *task, int32_t pid)
+{
+	core_lock(&core_tree()->lock);
+	if (task->live && (!pid || task->pid == pid) && !core_host_alive((int32_t)core_page(task)))
+		end_task(task);
 	core_unlock(&core_tree()->lock);
 }
 

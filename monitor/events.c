@@ -170,8 +170,8 @@ static void end_tasks(int32_t pid)
 	for (uint32_t page = 1; page <= used && page < ARENA_PAGES; page++) {
 		struct core_task *task = core_task(page);
 
-		if (task->live && task->pid == pid && !core_host_alive((int32_t)page))
-			core_task_exit(task);
+		if (task->live && task->pid == pid)
+			core_task_lost(task, pid);
 	}
 }
 

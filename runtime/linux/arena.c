@@ -124,9 +124,8 @@ static bool take(uint32_t page)
 		return false;
 	}
 	arena.ours[page / 64] |= 1UL << page % 64;
-	/* Who had it was killed, and nobody has noticed. */
-	if (thread->events.live)
-		core_task_exit(&thread->events);
+	/* Who had it may have been killed, and somebody may be at ending its task just now. */
+	core_task_exit(&thread->events);
 	return true;
 }
 

@@ -249,6 +249,5 @@ void tasks_watch_all(void)
 
 void tasks_sweep(void)
 {
-	for_each_page(page) if (core_task(page)->live && !arena_alive(page))
-		core_task_exit(core_task(page));
+	for_each_page(page) if (core_task(page)->live) core_task_lost(core_task(page), 0);
 }
