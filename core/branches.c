@@ -61,6 +61,9 @@ size_t core_branches(const struct perf_event_attr *attr,
 
 	if (asked & MODES && !(asked & PERF_SAMPLE_BRANCH_USER))
 		return 0;
+	/* There are no transactions. */
+	if (asked & PERF_SAMPLE_BRANCH_IN_TX && !(asked & PERF_SAMPLE_BRANCH_NO_TX))
+		return 0;
 	nr = core_host_branches(last, sizeof(last) / sizeof(last[0]),
 				asked & PERF_SAMPLE_BRANCH_CALL_STACK);
 	for (size_t i = 0; i < nr && n < CORE_BRANCH_STACK; i++)

@@ -49,6 +49,19 @@ static void place(struct core_task *task, enum core_kind kind, int64_t counter)
 	__atomic_store_n(&task->sequence, task->sequence + 1, __ATOMIC_RELEASE);
 }
 
+/*
+ * How long to count until something is to be done. Where branches are to be told the thread has to
+ * come out earlier, as it notes them on the last stretch alone.
+ */
+static int64_t stretch(const struct core_task *task, enum core_kind kind, int64_t left)
+{
+	const uint64_t looks = CORE_EXTRA_BRANCH_STACK | CORE_EXTRA_CALL_STACK;
+
+	if (task->extras & looks && kind < CORE_HARDWARE_KINDS && left > CORE_LOOK_BACK)
+		return left - CORE_LOOK_BACK;
+	return left;
+}
+
 void core_counters_program(struct core_task *task)
 {
 	int64_t left[CORE_COUNTED_KINDS];
@@ -69,7 +82,7 @@ void core_counters_program(struct core_task *task)
 	stop = task->counting_down & ~kinds;
 	for (unsigned int kind = 0; kind < CORE_COUNTED_KINDS; kind++) {
 		if (kinds & CORE_KIND_BIT(kind))
-			place(task, kind, -left[kind]);
+			place(task, kind, -stretch(task, kind, left[kind]));
 		else if (stop & CORE_KIND_BIT(kind))
 			place(task, kind, CORE_COUNTER_START);
 	}

@@ -95,6 +95,17 @@ static uint64_t scaled(uint64_t a, uint64_t b, uint64_t c)
 }
 
 /*
+ * The stretch on which branches are noted is slow: were it most of the way, the task would do less
+ * and less in the time between two samples.
+ */
+static uint64_t least_period(const struct core_event *event)
+{
+	if (event->kind < CORE_HARDWARE_KINDS && event->attr.sample_type & PERF_SAMPLE_BRANCH_STACK)
+		return 16 * CORE_LOOK_BACK;
+	return 1;
+}
+
+/*
  * The period with which @events in @time ns would have given the wanted frequency, and an eighth of
  * the way there: what happens is uneven. But the whole way if far less happens than before, since
  * the next occasion would be late.
@@ -110,8 +121,8 @@ static void adjust(struct core_event *event, uint64_t time, uint64_t events)
 	if (wanted >= event->period / 2)
 		step = (step + (step >= 0 ? 7 : -7)) / 8;
 	event->period += (uint64_t)step;
-	if (!event->period)
-		event->period = 1;
+	if (event->period < least_period(event))
+		event->period = least_period(event);
 }
 
 /* Frequencies are those of the time that the task runs. */

@@ -81,6 +81,9 @@ struct core_task {
 _Static_assert(offsetof(struct core_task, counter) == CORE_TASK_COUNTERS, "");
 _Static_assert(offsetof(struct core_task, bias) == CORE_TASK_BIAS, "");
 
+/* How many events before an overflow a thread comes out whose last branches are to be told. */
+#define CORE_LOOK_BACK 256
+
 /* What else translated code has to do for the events of a task. */
 enum core_extra {
 	CORE_EXTRA_BRANCH_STACK = 1, /* keep the last branches */

@@ -68,6 +68,9 @@ struct regs {
 	uint64_t rflags;
 };
 
+/* More than a sample tells, as not all that were taken may have been asked for. */
+#define BRANCH_STACK_MAX 64
+
 struct thread {
 	struct thread *self;
 
@@ -126,6 +129,17 @@ struct thread {
 
 	/* What is counted of the thread, and for whom. */
 	_Alignas(0x400) struct core_task events;
+
+	/* linux/branch_stack.c: the branches taken last, while one instruction runs at a time */
+	struct branch_stack {
+		uint64_t pc, next; /* of the branch that is about to be executed; pc 0: none is */
+		uint32_t nr;	   /* that there have been */
+		uint8_t type;	   /* PERF_BR_* */
+		struct branch {
+			uint64_t from, to;
+			uint8_t type;
+		} of[BRANCH_STACK_MAX];
+	} branches;
 };
 
 _Static_assert(offsetof(struct thread, self) == THREAD_SELF, "");

@@ -336,12 +336,6 @@ void core_host_namespaces(struct perf_ns_link_info *to)
 }
 
 /* The translator keeps neither for now. */
-size_t core_host_branches(struct perf_branch_entry *to, size_t max, bool calls)
-{
-	(void)to, (void)max, (void)calls;
-	return 0;
-}
-
 bool core_host_access(struct core_access *access)
 {
 	(void)access;

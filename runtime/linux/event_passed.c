@@ -158,6 +158,9 @@ int64_t event_pass(struct thread *thread, struct syscall *call, const struct eve
 	/* What the kernel does not let be counted, or knows nothing of, we count. */
 	if (fd < 0 && fd != SYSCALL_NOT_MADE && software)
 		return EVENT_CALL_OTHER;
+	/* Where the whole call is refused there are no other devices: it is ours to say so. */
+	if ((fd == -EPERM || fd == -ENOSYS) && request->attr.attr.type >= PERF_TYPE_MAX)
+		return EVENT_CALL_OTHER;
 	if (fd >= 0)
 		remember((int)fd, request);
 	return fd;

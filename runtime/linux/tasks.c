@@ -156,17 +156,32 @@ int tasks_cpu(void)
 	return (int)(limit & CPU_MASK);
 }
 
+/* Whether the thread is on the last stretch before a sample that tells of branches. */
+static bool notes_branches(const struct core_task *task)
+{
+	uint64_t kinds = task->sampled & (CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1);
+
+	if (!(task->extras & (CORE_EXTRA_BRANCH_STACK | CORE_EXTRA_CALL_STACK)))
+		return false;
+	for (; kinds; kinds &= kinds - 1)
+		if (task->counter[__builtin_ctzl(kinds)] >= -CORE_LOOK_BACK)
+			return true;
+	return false;
+}
+
 /* The code that the thread goes on in counts what its events want. */
 static void instrument(struct thread *thread)
 {
 	const struct core_task *task = &thread->events;
-	const struct instrumentation does = {
+	struct instrumentation does = {
 		.counted = task->wanted & (CORE_KINDS_EXACT | CORE_KINDS_MODEL),
 		/* What the model counts is looked at when it has counted. */
 		.checked = task->wanted & CORE_KINDS_MODEL ? 0 : task->sampled & CORE_KINDS_EXACT,
 		.extras = task->extras & CORE_EXTRA_BREAKPOINTS,
 	};
 
+	if (notes_branches(task))
+		does.extras |= INSTRUMENT_STEPS;
 	translate_instrument(thread, &does);
 }
 

@@ -256,6 +256,8 @@ _Noreturn static void go_on(struct thread *thread, enum arrival arrival)
 
 	if (thread->touches.nr)
 		linux_after_insn(thread);
+	if (thread->branches.pc)
+		linux_branch_after(thread);
 	while (!address) {
 		if (is_due(thread)) {
 			linux_due(thread);
@@ -272,6 +274,9 @@ _Noreturn static void go_on(struct thread *thread, enum arrival arrival)
 		if (cache_of(thread)->does.extras & CORE_EXTRA_BREAKPOINTS &&
 		    !linux_before_insn(thread))
 			continue;
+		if (cache_is_slow(cache_of(thread)) &&
+		    thread->events.extras & (CORE_EXTRA_BRANCH_STACK | CORE_EXTRA_CALL_STACK))
+			linux_branch_before(thread);
 		address = step(thread);
 		if (!address && arrival == ARRIVE_DIRECT)
 			address = find(thread);
@@ -285,6 +290,7 @@ _Noreturn static void go_on(struct thread *thread, enum arrival arrival)
 
 void translate_dispatch(struct thread *thread)
 {
+	thread->branches.pc = 0; /* a signal: what comes next is no branch */
 	tracer_drain(thread);
 	if (!thread->step)
 		thread->inside = 0;

@@ -197,6 +197,16 @@ bool linux_before_insn(struct thread *t)
 	return true;
 }
 
+void linux_branch_before(struct thread *t)
+{
+	unexpected(t, "branches", t->regs.rip);
+}
+
+void linux_branch_after(struct thread *t)
+{
+	unexpected(t, "branches", t->regs.rip);
+}
+
 void linux_after_insn(struct thread *t)
 {
 	unexpected(t, "stepping", t->regs.rip);

@@ -173,6 +173,13 @@ void linux_after_insn(struct thread *thread);
  */
 void linux_due(struct thread *thread);
 
+/*
+ * Around each instruction of a thread whose branches somebody wants to see (core/task.h's extras)
+ * and that runs one at a time; the latter if thread->branches.pc is not 0.
+ */
+void linux_branch_before(struct thread *thread);
+void linux_branch_after(struct thread *thread);
+
 /* thread->pending is not 0. */
 void linux_deliver(struct thread *thread);
 
