@@ -200,8 +200,6 @@ static void consider_turns(struct core_task *task, struct room *room)
 
 static uint64_t extras_of(const struct core_event *event)
 {
-	const uint64_t data = PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_WEIGHT_TYPE |
-			      PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE;
 	uint64_t extras = 0;
 
 	if (event->kind == CORE_BREAKPOINT)
@@ -212,8 +210,6 @@ static uint64_t extras_of(const struct core_event *event)
 		extras |= event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK
 				  ? CORE_EXTRA_CALL_STACK
 				  : CORE_EXTRA_BRANCH_STACK;
-	if (event->attr.sample_type & data)
-		extras |= CORE_EXTRA_DATA;
 	return extras;
 }
 

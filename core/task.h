@@ -86,12 +86,11 @@ _Static_assert(offsetof(struct core_task, bias) == CORE_TASK_BIAS, "");
 
 /* What else translated code has to do for the events of a task. */
 enum core_extra {
-	CORE_EXTRA_BRANCH_STACK = 1, /* keep the last branches */
-	CORE_EXTRA_CALL_STACK = 2,   /* keep a shadow call stack */
-	CORE_EXTRA_DATA = 4,	     /* samples tell the data address: keep operands exact */
-	CORE_EXTRA_BREAKPOINTS = 8,  /* compare addresses with core_breakpoint's */
+	CORE_EXTRA_BRANCH_STACK = 1, /* note the last branches before a sample, */
+	CORE_EXTRA_CALL_STACK = 2,   /* or of them the calls that have not returned */
+	CORE_EXTRA_BREAKPOINTS = 4,  /* compare addresses with core_breakpoint's */
 };
 
-#define CORE_EXTRAS 15
+#define CORE_EXTRAS 7
 
 #endif

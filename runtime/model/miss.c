@@ -118,10 +118,6 @@ static void data_missed(struct model *m, const struct miss *miss, int64_t *count
 			counter[(miss->kind == MISS_STORE) ? CORE_LLC_STORE_MISSES
 							   : CORE_LLC_LOAD_MISSES]++;
 	}
-	m->last_miss.line = miss->key;
-	m->last_miss.level = level;
-	m->last_miss.store = (miss->kind == MISS_STORE);
-	m->last_miss.latency = wait;
 	m->back += (miss->kind == MISS_STORE) ? wait : wait * felt(m, level, miss->when);
 	if (m->machine.prefetches)
 		follow(m, miss->key, counter);

@@ -40,8 +40,3 @@ struct model *model_make(void *memory, const struct machine *machine)
 	place(m, machine, memory);
 	return m;
 }
-
-const struct model_miss *model_last_miss(const struct model *model)
-{
-	return &model->last_miss;
-}

@@ -32,13 +32,4 @@ struct model *model_make(void *memory, const struct machine *machine);
 void model_run(struct model *model, uint64_t *trace, uint64_t *end, uint64_t pc, uint64_t fs_base,
 	       int64_t *counter);
 
-/* The last load or store that missed L1D, for samples. */
-struct model_miss {
-	uint64_t line;	  /* address / 64 */
-	uint32_t latency; /* cycles */
-	uint8_t level;	  /* where it was found: 2, 3, 4 memory */
-	uint8_t store;
-};
-const struct model_miss *model_last_miss(const struct model *model);
-
 #endif

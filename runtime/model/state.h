@@ -59,7 +59,6 @@ struct model {
 	uint64_t slots;	      /* of a cycle, not counted yet */
 	uint64_t front, back; /* cycles that were waited, not counted yet */
 	uint64_t ref, bus;    /* what is left of a division */
-	struct model_miss last_miss;
 
 	struct stream streams[STREAMS];
 
