@@ -283,6 +283,14 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 		close(fd);
 }
 
+/* The last process of the run has given its end away, as those that go on natively do: what there
+ * is to read then, an end, would wake us forever. */
+static void forget_senders(void)
+{
+	if (is_there(events.socket, POLLHUP))
+		epoll_ctl(events.epoll, EPOLL_CTL_DEL, events.socket, NULL);
+}
+
 /* False when there is nothing more for now. */
 static bool receive(void)
 {
@@ -302,8 +310,11 @@ static bool receive(void)
 	int fd = -1;
 	ssize_t n = recvmsg(events.socket, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
-	if (n <= 0)
+	if (n <= 0) {
+		if (!n)
+			forget_senders();
 		return false;
+	}
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(&header); part;
 	     part = CMSG_NXTHDR(&header, part)) {
 		if (part->cmsg_level != SOL_SOCKET)

@@ -337,22 +337,49 @@ for argv in (['readlink', '/proc/self/exe'], ['readlink', '-e', '/proc/self/fd/0
                          'exec /proc/self/exe -c "echo again"\' "$0.1"', path)
 
 
-def case_what_cannot_be_translated_runs_natively():
-    code = b'\xb8\x01\x00\x00\x00\xbb\x2a\x00\x00\x00\xcd\x80'  # exit(42)
+def small_32_bit_program(folder):
+    """Reads a byte and ends with status 42."""
+    code = (b'\xb8\x03\x00\x00\x00\x31\xdb\x89\xe1\xba\x01\x00\x00\x00\xcd\x80'  # read(0, %esp, 1)
+            b'\xb8\x01\x00\x00\x00\xbb\x2a\x00\x00\x00\xcd\x80')  # exit(42)
     base = 0x8048000
     image = struct.pack('<4sBBBB8xHHIIIIIHHHHHH', b'\x7fELF', 1, 1, 1, 0, 2, 3, 1, base + 84, 52, 0,
                         0, 52, 32, 1, 0, 0, 0)
     image += struct.pack('<IIIIIIII', 1, 0, base, base, 84 + len(code), 84 + len(code), 5, 0x1000)
-    with Folder() as folder:
-        path = folder.file('small', image + code)
-        try:
-            if run(path).returncode != 42:
-                skip('this kernel runs no 32-bit programs')
-        except OSError:
+    path = folder.file('small', image + code)
+    try:
+        if run(path, stdin=subprocess.DEVNULL).returncode != 42:
             skip('this kernel runs no 32-bit programs')
-        done = under('sh', '-c', '"$0"; echo $?; echo and on', path)
+    except OSError:
+        skip('this kernel runs no 32-bit programs')
+    return path
+
+
+def case_what_cannot_be_translated_runs_natively():
+    with Folder() as folder:
+        path = small_32_bit_program(folder)
+        done = under('sh', '-c', '"$0"; echo $?; echo and on', path, stdin=subprocess.DEVNULL)
         equal(done.stdout, '42\nand on\n')
         equal(done.stderr, 'tally: %s is a 32-bit program: it runs natively\n' % path)
+
+
+def case_the_tool_sleeps_while_all_runs_natively():
+    def state(pid):
+        with open('/proc/%d/stat' % pid) as stat:
+            return stat.read().rpartition(') ')[2][0]
+
+    with Folder() as folder:
+        path = small_32_bit_program(folder)
+        with subprocess.Popen([TALLY, 'run', '--', path], stdin=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as tool:
+            tool.stderr.readline()  # now it is executed
+            asleep = 0
+            for _ in range(3000):
+                asleep = asleep + 1 if state(tool.pid) == 'S' else 0
+                if asleep == 50:
+                    break
+                time.sleep(0.002)
+            tool.communicate(b'x')
+        equal((asleep, tool.returncode), (50, 42))
 
 
 def case_privileged_programs_keep_their_privileges():
