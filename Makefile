@@ -3,7 +3,7 @@
 BUILD ?= build
 SANITIZED = build-sanitized
 
-.PHONY: build demo check corpus soak bench bench-run bench-pfm fuzz install clean packages
+.PHONY: build demo check corpus soak bench bench-run bench-pmu bench-pfm fuzz install clean packages
 
 build: packages $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -39,6 +39,10 @@ soak: build
 
 bench-run: build
 	@bench/run_all $(BUILD)
+
+# QUICK=1: fewer programs, once, and without cachegrind.
+bench-pmu: build
+	@bench/pmu $(BUILD) $(if $(QUICK),--quick)
 
 bench-pfm: build
 	@BUILD=$(BUILD) bench/pfm

@@ -14,8 +14,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'tests', 'corpus'))
 
 TALLY = os.environ.get('TALLY', 'tally')
-USAGE = os.path.abspath(os.path.join(os.environ.get('BUILD', 'build'), 'bench', 'usage'))
 ENVIRONMENT = {'PATH': '/usr/bin:/bin', 'LC_ALL': 'C', 'HOME': '/nonexistent'}
+
+
+def helper(name):
+    """A program of bench/meson.build."""
+    return os.path.abspath(os.path.join(os.environ.get('BUILD', 'build'), 'bench', name))
 
 
 def alternatives():
@@ -36,9 +40,9 @@ class Failed(Exception):
 
 
 def run(argv, directory):
-    """Wall seconds, CPU seconds and peak resident KiB of a command and its children."""
+    """Wall and CPU seconds, peak resident KiB of a command and its children; and what it said."""
     # As a shell would have it: usage writes to 3, and the command's output goes nowhere.
-    shell = ['/bin/sh', '-c', 'exec 3>&1 "$@" >/dev/null', 'sh', USAGE]
+    shell = ['/bin/sh', '-c', 'exec 3>&1 "$@" >/dev/null', 'sh', helper('usage')]
     done = subprocess.run(shell + argv, cwd=directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     wall, cpu, rss, status = done.stdout.split()
@@ -46,7 +50,7 @@ def run(argv, directory):
         raise Failed('%s: ended with %d: %s' % (
             shlex.join(argv), os.waitstatus_to_exitcode(int(status)),
             done.stderr[-200:].decode(errors='replace')))
-    return {'wall': float(wall), 'cpu': float(cpu), 'rss': int(rss)}
+    return {'wall': float(wall), 'cpu': float(cpu), 'rss': int(rss), 'said': done.stderr.decode()}
 
 
 def in_turn(argv, directory, rounds, others):
@@ -70,12 +74,12 @@ def in_turn(argv, directory, rounds, others):
     return seen
 
 
-def ratio(seen, name, figure):
-    """Median over the rounds of one side's figure by the native one; None where it failed."""
-    if seen[name] is None:
+def ratio(seen, name, figure, base='native'):
+    """Median over the rounds of one side's figure by another's; None where either failed."""
+    if seen[name] is None or seen[base] is None:
         return None
-    return statistics.median(other[figure] / max(native[figure], 1e-9)
-                             for other, native in zip(seen[name], seen['native']))
+    return statistics.median(other[figure] / max(first[figure], 1e-9)
+                             for other, first in zip(seen[name], seen[base]))
 
 
 def added(seen, name, figure):
