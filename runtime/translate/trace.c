@@ -322,6 +322,7 @@ static void emit_header(struct builder *b, const struct group *g)
 	EMIT(b, 0x65, 0x0f, 0xb6, 0x0c, 0x25); /* movzbl %gs:TRACE + 1, %ecx */
 	emit32(b, THREAD_TRACE + 1);
 	EMIT(b, 0xe3, 2, 0xeb, 5, 0xe9, 0, 0, 0, 0);
+	t->headers[t->nr_headers].pc = b->pc;
 	t->headers[t->nr_headers].jump = b->at;
 	t->headers[t->nr_headers++].header = header;
 	emit_fill(b, REG_RCX, THREAD_TRACE);
@@ -637,6 +638,7 @@ void trace_late(struct builder *b)
 		const uint32_t relative = (uint32_t)(b->at - jump);
 
 		__builtin_memcpy(jump - 4, &relative, 4);
+		mark_pc(b, b->trace.headers[i].pc, SPILL_RCX);
 		EMIT(b, 0x48, 0x8d, 0x0d);
 		emit32(b, (uint32_t)(b->trace.headers[i].header - (b->at + 4)));
 		EMIT(b, 0x65, 0xff, 0x24, 0x25);

@@ -45,6 +45,7 @@ struct trace {
 	struct {
 		uint8_t *jump; /* behind its rel32 */
 		uint8_t *header;
+		uint64_t pc;
 	} headers[96];
 	unsigned int nr_headers;
 };
