@@ -65,10 +65,14 @@ bool core_host_in_cgroup(const struct core_task *task, uint64_t cgroup)
 	return task->pid == (int32_t)cgroup;
 }
 
-bool core_host_access(struct core_access *access)
+bool core_host_cause(enum core_kind kind, struct core_cause *cause, uint64_t regs[])
 {
-	*access = fake.access;
-	return fake.has_access;
+	(void)kind;
+	if (!fake.has_cause)
+		return false;
+	*cause = fake.cause;
+	memcpy(regs, fake.before, sizeof(fake.before));
+	return true;
 }
 
 uint64_t core_host_physical(uint64_t address)
@@ -109,10 +113,11 @@ size_t core_host_read(void *to, uint64_t from, size_t size)
 	return size;
 }
 
-size_t core_host_callchain(uint64_t *to, size_t max)
+size_t core_host_callchain(const uint64_t regs[], uint64_t *to, size_t max)
 {
 	size_t n = fake.frames < max ? fake.frames : max;
 
+	(void)regs;
 	memcpy(to, fake.chain, n * sizeof(*to));
 	return n;
 }

@@ -38,9 +38,10 @@ extern _Thread_local struct fake_host {
 	size_t frames;
 	struct perf_branch_entry branch[64];
 	size_t branches;
-	struct core_access access;
-	bool has_access;
-	unsigned char *memory; /* of the caller, from memory_at on */
+	bool has_cause;
+	struct core_cause cause;
+	uint64_t before[PERF_REG_X86_64_MAX]; /* it: the registers */
+	unsigned char *memory;		      /* of the caller, from memory_at on */
 	uint64_t memory_at;
 	size_t memory_size;
 

@@ -76,16 +76,23 @@ void core_host_sigtrap(const struct core_event *event, uint64_t address);
 /* The caller's registers in the order of <asm/perf_regs.h>, PERF_REG_X86_64_MAX of them. */
 void core_host_registers(uint64_t regs[]);
 
-/* Copies from the caller's memory; returns how many bytes could be read. */
-size_t core_host_read(void *to, uint64_t from, size_t size);
-
-/* The memory access at which the caller stands, for a sample of an event that is about memory. */
-struct core_access {
-	uint64_t address;
+/*
+ * The instruction that brought the counter of @kind, a hardware kind, to where an overflow is due:
+ * the caller stands behind it. False if it is not known. What is not known of it stays as it is in
+ * @cause. Where the caller's registers are known as they were before it, @regs, which are those of
+ * now, become them.
+ */
+struct core_cause {
+	uint64_t ip;
+	uint64_t address; /* that it accessed; 0: none, or not known */
 	uint64_t source;  /* union perf_mem_data_src */
 	uint32_t latency; /* cycles of the model; 0: not known */
+	bool returned;	  /* from its function since, to where @regs are */
 };
-bool core_host_access(struct core_access *access);
+bool core_host_cause(enum core_kind kind, struct core_cause *cause, uint64_t regs[]);
+
+/* Copies from the caller's memory; returns how many bytes could be read. */
+size_t core_host_read(void *to, uint64_t from, size_t size);
 
 /* Of the caller's memory: where it lies physically (0: not to be known), and in pages of which size
  * (0: nothing is there). */
@@ -99,8 +106,9 @@ uint64_t core_host_cgroup(void);
 struct perf_ns_link_info;
 void core_host_namespaces(struct perf_ns_link_info *to);
 
-/* Call chain of the caller, innermost first, without the instruction pointer; how many. */
-size_t core_host_callchain(uint64_t *to, size_t max);
+/* Call chain of the caller when its registers are @regs, innermost first, without the instruction
+ * pointer; how many. */
+size_t core_host_callchain(const uint64_t regs[], uint64_t *to, size_t max);
 
 /* The last branches, newest first, each with its type and flags; with @calls those that called the
  * functions that have not returned yet. How many. */

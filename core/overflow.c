@@ -240,7 +240,6 @@ static void due(struct core_event *event, uint64_t counter, uint64_t address)
 	struct core_hit hit = {
 		.period = period,
 		.address = address,
-		.exact = event->kind <= CORE_STORES,
 	};
 
 	if (event->throttled && !released(event)) {

@@ -49,8 +49,10 @@ struct gathered {
 	const struct core_hit *hit;
 	uint64_t type;
 	struct core_identity identity;
-	struct core_access access;
-	uint64_t regs[PERF_REG_X86_64_MAX];
+	bool exact; /* the cause is known */
+	struct core_cause cause;
+	uint64_t regs[PERF_REG_X86_64_MAX]; /* when the cause began, where that is known */
+	uint64_t after[PERF_REG_X86_64_MAX];
 	size_t frames; /* with the marker before them */
 	uint64_t chain[CHAIN_MAX + 1];
 	size_t branches;
@@ -70,6 +72,27 @@ static size_t bits(uint64_t mask)
 
 /* ---- gathering ---- */
 
+/*
+ * As processors tell precise samples, what was interrupted has the registers from behind the
+ * instruction that did it, but for that instruction's own address. The registers of user mode are
+ * those before it: they, the stack and the sampled address belong together.
+ */
+static void gather_place(struct gathered *sample)
+{
+	const enum core_kind kind = sample->event->kind;
+
+	core_host_registers(sample->after);
+	memcpy(sample->regs, sample->after, sizeof(sample->regs));
+	sample->cause = (struct core_cause){
+		.ip = sample->after[PERF_REG_X86_IP],
+		.address = sample->hit->address,
+		.source = SOURCE_UNKNOWN,
+	};
+	sample->exact =
+		kind < CORE_HARDWARE_KINDS && core_host_cause(kind, &sample->cause, sample->regs);
+	sample->after[PERF_REG_X86_IP] = sample->cause.ip;
+}
+
 static void gather_chain(struct gathered *sample)
 {
 	const struct perf_event_attr *attr = &sample->event->attr;
@@ -82,8 +105,13 @@ static void gather_chain(struct gathered *sample)
 	sample->chain[sample->frames++] = PERF_CONTEXT_USER;
 	if (!max)
 		return;
-	sample->chain[sample->frames++] = sample->regs[PERF_REG_X86_IP];
-	sample->frames += core_host_callchain(sample->chain + sample->frames, max - 1);
+	sample->chain[sample->frames++] = sample->cause.ip;
+	max--;
+	if (sample->cause.returned && max) {
+		sample->chain[sample->frames++] = sample->regs[PERF_REG_X86_IP];
+		max--;
+	}
+	sample->frames += core_host_callchain(sample->regs, sample->chain + sample->frames, max);
 }
 
 /* What is left of the record for the stack, of what was asked for. */
@@ -107,11 +135,7 @@ static void gather(struct gathered *sample)
 	uint64_t type = sample->type;
 
 	core_identify(&sample->identity, sample->event);
-	core_host_registers(sample->regs);
-	sample->access =
-		(struct core_access){.address = sample->hit->address, .source = SOURCE_UNKNOWN};
-	if (sample->event->kind < CORE_HARDWARE_KINDS && !core_host_access(&sample->access))
-		sample->access = (struct core_access){.source = SOURCE_UNKNOWN};
+	gather_place(sample);
 	if (type & PERF_SAMPLE_CALLCHAIN)
 		gather_chain(sample);
 	if (type & PERF_SAMPLE_BRANCH_STACK)
@@ -151,13 +175,13 @@ static void put_leading(struct core_output *out, const struct gathered *sample)
 	if (type & PERF_SAMPLE_IDENTIFIER)
 		core_output_put_u64(out, identity->id);
 	if (type & PERF_SAMPLE_IP)
-		core_output_put_u64(out, sample->regs[PERF_REG_X86_IP]);
+		core_output_put_u64(out, sample->cause.ip);
 	if (type & PERF_SAMPLE_TID)
 		core_put_two_u32(out, identity->pid, identity->tid);
 	if (type & PERF_SAMPLE_TIME)
 		core_output_put_u64(out, identity->time);
 	if (type & PERF_SAMPLE_ADDR)
-		core_output_put_u64(out, sample->access.address);
+		core_output_put_u64(out, sample->cause.address);
 	if (type & PERF_SAMPLE_ID)
 		core_output_put_u64(out, identity->id);
 	if (type & PERF_SAMPLE_STREAM_ID)
@@ -176,12 +200,12 @@ static void put_branches(struct core_output *out, const struct gathered *sample)
 	core_output_put(out, sample->branch, sample->branches * sizeof(sample->branch[0]));
 }
 
-static void put_regs(struct core_output *out, const struct gathered *sample, uint64_t mask)
+static void put_regs(struct core_output *out, const uint64_t regs[], uint64_t mask)
 {
 	core_output_put_u64(out, PERF_SAMPLE_REGS_ABI_64);
 	for (unsigned int i = 0; i < PERF_REG_X86_64_MAX; i++)
 		if (mask >> i & 1)
-			core_output_put_u64(out, sample->regs[i]);
+			core_output_put_u64(out, regs[i]);
 }
 
 static void put_stack(struct core_output *out, const struct gathered *sample)
@@ -197,21 +221,21 @@ static void put_stack(struct core_output *out, const struct gathered *sample)
 
 static void put_memory(struct core_output *out, const struct gathered *sample)
 {
-	const struct core_access *access = &sample->access;
+	const struct core_cause *cause = &sample->cause;
 	uint64_t type = sample->type;
 
 	/* The latency is in the lowest bits of both forms. */
 	if (type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
-		core_output_put_u64(out, access->latency);
+		core_output_put_u64(out, cause->latency);
 	if (type & PERF_SAMPLE_DATA_SRC)
-		core_output_put_u64(out, access->source);
+		core_output_put_u64(out, cause->source);
 	if (type & PERF_SAMPLE_TRANSACTION)
 		core_output_put_u64(out, 0);
 }
 
 static void put_places(struct core_output *out, const struct gathered *sample)
 {
-	uint64_t address = sample->access.address, ip = sample->regs[PERF_REG_X86_IP];
+	uint64_t address = sample->cause.address, ip = sample->cause.ip;
 	uint64_t type = sample->type;
 
 	if (type & PERF_SAMPLE_PHYS_ADDR)
@@ -243,12 +267,12 @@ static void put(struct core_output *out, const struct gathered *sample)
 	if (type & PERF_SAMPLE_BRANCH_STACK)
 		put_branches(out, sample);
 	if (type & PERF_SAMPLE_REGS_USER)
-		put_regs(out, sample, attr->sample_regs_user);
+		put_regs(out, sample->regs, attr->sample_regs_user);
 	if (type & PERF_SAMPLE_STACK_USER)
 		put_stack(out, sample);
 	put_memory(out, sample);
 	if (type & PERF_SAMPLE_REGS_INTR)
-		put_regs(out, sample, attr->sample_regs_intr);
+		put_regs(out, sample->after, attr->sample_regs_intr);
 	put_places(out, sample);
 }
 
@@ -267,7 +291,7 @@ void core_sample(struct core_event *event, const struct core_hit *hit)
 	sample.branches = 0;
 	sample.stack = 0;
 	gather(&sample);
-	if (hit->exact)
+	if (sample.exact)
 		misc |= PERF_RECORD_MISC_EXACT_IP;
 	if (sample.size > SIZE_MAX_RECORD || !core_output_begin(&out, event, sample.size))
 		return;

@@ -12,8 +12,7 @@
 struct core_hit {
 	uint64_t period;  /* how many events the sample stands for */
 	uint64_t address; /* of the datum, where the event itself knows it; 0: see
-			     core_host_access() */
-	bool exact;	  /* the instruction pointer is that of the instruction that did it */
+			     core_host_cause() */
 };
 
 /* Writes a sample of @event to its ring, if it has one. With the lock of the caller's task. */

@@ -74,8 +74,8 @@ static void leading_fields(void **state)
 
 	(void)state;
 	fake.cpu = 3;
-	fake.has_access = true;
-	fake.access.address = 0x7777;
+	fake.has_cause = true;
+	fake.cause = (struct core_cause){.ip = 0x4444, .address = 0x7777};
 	record = shoot(&attr);
 	assert_int_equal(record->misc, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_EXACT_IP);
 	assert_int_equal(record->id.pid, 1000);
@@ -84,7 +84,7 @@ static void leading_fields(void **state)
 	assert_int_equal(record->id.cpu, 3);
 	assert_int_equal(record->id.id, core_event(1)->id);
 	assert_int_equal(record->id.stream_id, core_event(1)->id);
-	assert_int_equal(record->sample.ip, fake.regs[PERF_REG_X86_IP]);
+	assert_int_equal(record->sample.ip, 0x4444);
 	assert_int_equal(record->sample.addr, 0x7777);
 	assert_int_equal(record->sample.period, 10);
 }
@@ -92,10 +92,21 @@ static void leading_fields(void **state)
 static void exactness(void **state)
 {
 	const struct perf_event_attr attr = sampling(PERF_SAMPLE_IP);
+	const struct tally_record *record;
 
 	(void)state;
-	assert_true(shoot_at(&attr, CORE_STORES)->misc & PERF_RECORD_MISC_EXACT_IP);
-	assert_false(shoot_at(&attr, CORE_CYCLES)->misc & PERF_RECORD_MISC_EXACT_IP);
+	record = shoot_at(&attr, CORE_CYCLES);
+	assert_int_equal(record->misc, PERF_RECORD_MISC_USER);
+	assert_int_equal(record->sample.ip, fake.regs[PERF_REG_X86_IP]);
+	fake.has_cause = true;
+	fake.cause.ip = 0x4444;
+	record = shoot_at(&attr, CORE_CYCLES);
+	assert_int_equal(record->misc, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_EXACT_IP);
+	assert_int_equal(record->sample.ip, 0x4444);
+	/* A clock is nobody's doing. */
+	record = shoot_at(&attr, CORE_TASK_CLOCK);
+	assert_int_equal(record->misc, PERF_RECORD_MISC_USER);
+	assert_int_equal(record->sample.ip, fake.regs[PERF_REG_X86_IP]);
 }
 
 static void other_clocks(void **state)
@@ -190,6 +201,28 @@ static void call_chains(void **state)
 	chain(&attr, wanted, 0);
 }
 
+/* Where the function of the cause has been left meanwhile, the caller stands in the next frame. */
+static void call_chain_of_a_cause(void **state)
+{
+	struct perf_event_attr attr = sampling(PERF_SAMPLE_CALLCHAIN);
+	const uint64_t inside[] = {PERF_CONTEXT_USER, 0x4444, 1, 2};
+	const uint64_t behind[] = {PERF_CONTEXT_USER, 0x4444, 0x8888, 1};
+
+	(void)state;
+	fake.frames = 2;
+	fake.chain[0] = 1;
+	fake.chain[1] = 2;
+	fake.has_cause = true;
+	fake.cause.ip = 0x4444;
+	fake.before[PERF_REG_X86_IP] = 0x8888;
+	attr.sample_max_stack = 3;
+	chain(&attr, inside, 4);
+	fake.cause.returned = true;
+	chain(&attr, behind, 4);
+	attr.sample_max_stack = 1;
+	chain(&attr, behind, 2);
+}
+
 static void raw_data(void **state)
 {
 	const struct perf_event_attr attr = sampling(PERF_SAMPLE_RAW);
@@ -200,11 +233,18 @@ static void raw_data(void **state)
 	assert_memory_equal(sample->raw, "\0\0\0\0", 4);
 }
 
+static uint64_t register_of(const struct tally_regs *regs, unsigned int number)
+{
+	uint64_t value = 0;
+
+	assert_true(tally_regs_get(regs, number, &value));
+	return value;
+}
+
 static void registers(void **state)
 {
 	struct perf_event_attr attr = sampling(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR);
 	const struct tally_sample *sample;
-	uint64_t value;
 
 	(void)state;
 	attr.sample_regs_user = REG(BX) | REG(R9);
@@ -212,10 +252,38 @@ static void registers(void **state)
 	sample = &shoot(&attr)->sample;
 	assert_int_equal(sample->regs_user.abi, PERF_SAMPLE_REGS_ABI_64);
 	assert_int_equal(sample->regs_user.nr, 2);
-	assert_true(tally_regs_get(&sample->regs_user, PERF_REG_X86_R9, &value));
-	assert_int_equal(value, 0x1000 + PERF_REG_X86_R9);
-	assert_true(tally_regs_get(&sample->regs_intr, PERF_REG_X86_IP, &value));
-	assert_int_equal(value, 0x1000 + PERF_REG_X86_IP);
+	assert_int_equal(register_of(&sample->regs_user, PERF_REG_X86_R9),
+			 0x1000 + PERF_REG_X86_R9);
+	assert_int_equal(register_of(&sample->regs_intr, PERF_REG_X86_IP),
+			 0x1000 + PERF_REG_X86_IP);
+}
+
+/* What user mode was like is from before the instruction, and the stack with it; what interrupted
+ * it is from behind, with the instruction's own address. */
+static void registers_of_the_cause(void **state)
+{
+	struct perf_event_attr attr =
+		sampling(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_STACK_USER);
+	unsigned char stack[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+	const struct tally_sample *sample;
+
+	(void)state;
+	attr.sample_regs_user = attr.sample_regs_intr = REG(AX) | REG(IP);
+	attr.sample_stack_user = sizeof(stack);
+	fake.has_cause = true;
+	fake.cause.ip = fake.before[PERF_REG_X86_IP] = 0x4444;
+	fake.before[PERF_REG_X86_AX] = 0x5555;
+	fake.before[PERF_REG_X86_SP] = fake.memory_at = 0x6666;
+	fake.memory = stack;
+	fake.memory_size = sizeof(stack);
+	sample = &shoot(&attr)->sample;
+	assert_int_equal(register_of(&sample->regs_user, PERF_REG_X86_AX), 0x5555);
+	assert_int_equal(register_of(&sample->regs_user, PERF_REG_X86_IP), 0x4444);
+	assert_int_equal(register_of(&sample->regs_intr, PERF_REG_X86_AX),
+			 fake.regs[PERF_REG_X86_AX]);
+	assert_int_equal(register_of(&sample->regs_intr, PERF_REG_X86_IP), 0x4444);
+	assert_int_equal(sample->stack_dyn_size, sizeof(stack));
+	assert_memory_equal(sample->stack, stack, sizeof(stack));
 }
 
 /* ---- the stack ---- */
@@ -308,8 +376,9 @@ static void accesses(void **state)
 	const struct tally_sample *sample;
 
 	(void)state;
-	fake.has_access = true;
-	fake.access = (struct core_access){.address = 0x5000, .source = 0x1234, .latency = 42};
+	fake.has_cause = true;
+	fake.cause = (struct core_cause){
+		.ip = 0x4444, .address = 0x5000, .source = 0x1234, .latency = 42};
 	sample = &shoot(&attr)->sample;
 	assert_int_equal(sample->addr, 0x5000);
 	assert_int_equal(sample->data_src, 0x1234);
@@ -318,7 +387,7 @@ static void accesses(void **state)
 	assert_int_equal(sample->phys_addr, 0x5001);
 	assert_int_equal(sample->data_page_size, 4096);
 	assert_int_equal(sample->code_page_size, 4096);
-	fake.has_access = false;
+	fake.has_cause = false;
 	sample = &shoot(&attr)->sample;
 	assert_int_equal(sample->addr, 0);
 	assert_int_equal(sample->data_src & 31, PERF_MEM_OP_NA);
@@ -328,7 +397,7 @@ static void accesses(void **state)
 	assert_int_equal(sample->phys_addr, 0);
 	assert_int_equal(sample->data_page_size, 0);
 	/* A software event knows of no access, whatever the code did last. */
-	fake.has_access = true;
+	fake.has_cause = true;
 	assert_int_equal(shoot_at(&attr, CORE_TASK_CLOCK)->sample.addr, 0);
 }
 
@@ -459,8 +528,10 @@ int main(void)
 		CASE(each_field_alone),
 		CASE(fields_together),
 		CASE(call_chains),
+		CASE(call_chain_of_a_cause),
 		CASE(raw_data),
 		CASE(registers),
+		CASE(registers_of_the_cause),
 		CASE(stacks),
 		CASE(stack_of_a_full_record),
 		CASE(stack_around_the_end),

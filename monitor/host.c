@@ -128,9 +128,9 @@ size_t core_host_read(void *to, uint64_t from, size_t size)
 	return 0;
 }
 
-bool core_host_access(struct core_access *access)
+bool core_host_cause(enum core_kind kind, struct core_cause *cause, uint64_t regs[])
 {
-	(void)access;
+	(void)kind, (void)cause, (void)regs;
 	return false;
 }
 
@@ -156,9 +156,9 @@ void core_host_namespaces(struct perf_ns_link_info *to)
 	memset(to, 0, NR_NAMESPACES * sizeof(*to));
 }
 
-size_t core_host_callchain(uint64_t *to, size_t max)
+size_t core_host_callchain(const uint64_t regs[], uint64_t *to, size_t max)
 {
-	(void)to, (void)max;
+	(void)regs, (void)to, (void)max;
 	return 0;
 }
 

@@ -10,13 +10,12 @@
  *
  * What is not seen: elements of gathers and scatters, and what the kernel does for the program.
  */
-#include <asm/prctl.h>
 #include <linux/hw_breakpoint.h>
 
 #include "core/core.h"
 #include "core/host.h"
+#include "runtime/linux/operand.h"
 #include "runtime/linux/task.h"
-#include "runtime/sys.h"
 #include "runtime/translate/decode.h"
 #include "runtime/translate/translate.h"
 
@@ -25,31 +24,6 @@
 
 /* Of operands whose size the encoding does not tell: state that is saved and restored. */
 enum { SIZE_OF_STATE = 512 };
-
-static uint64_t fs_base(void)
-{
-	uint64_t base = 0;
-
-	sys(__NR_arch_prctl, ARCH_GET_FS, &base);
-	return base;
-}
-
-static uint64_t address_of(const struct thread *thread, const struct insn *insn,
-			   const struct insn_memory *memory)
-{
-	const uint64_t *gpr = thread->regs.gpr;
-	uint64_t address = (uint64_t)memory->disp;
-
-	if (memory->rip_relative)
-		address += thread->regs.rip + insn->length;
-	if (memory->base != INSN_NO_REGISTER)
-		address += gpr[memory->base];
-	if (memory->index != INSN_NO_REGISTER)
-		address += gpr[memory->index] << memory->scale;
-	if (insn->prefixes & PREFIX_ADDRESS)
-		address = (uint32_t)address;
-	return insn->prefixes & PREFIX_FS ? address + fs_base() : address;
-}
 
 static bool is_string(const struct insn *insn)
 {
@@ -97,7 +71,7 @@ static void note_touch(struct thread *thread, const struct insn *insn,
 	if (memory->access == ACCESS_NONE || memory->vsib)
 		return;
 	touch = (struct touch){
-		.address = address_of(thread, insn, memory),
+		.address = operand_address(&thread->regs, insn, memory),
 		.size = memory->size ? memory->size : SIZE_OF_STATE,
 		.type = types[memory->access],
 	};

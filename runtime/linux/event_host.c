@@ -21,6 +21,7 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/event_fds.h"
+#include "runtime/linux/event_host.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/proc.h"
 #include "runtime/linux/task.h"
@@ -253,9 +254,8 @@ void core_host_sigtrap(const struct core_event *event, uint64_t address)
 
 /* ---- the program ---- */
 
-void core_host_registers(uint64_t regs[])
+void event_registers(uint64_t regs[], const struct regs *from)
 {
-	const struct regs *from = &thread_self()->regs;
 	static const uint8_t order[] = {
 		[PERF_REG_X86_AX] = REG_RAX,  [PERF_REG_X86_BX] = REG_RBX,
 		[PERF_REG_X86_CX] = REG_RCX,  [PERF_REG_X86_DX] = REG_RDX,
@@ -279,6 +279,11 @@ void core_host_registers(uint64_t regs[])
 	regs[PERF_REG_X86_SS] = USER_DATA;
 }
 
+void core_host_registers(uint64_t regs[])
+{
+	event_registers(regs, &thread_self()->regs);
+}
+
 size_t core_host_read(void *to, uint64_t from, size_t size)
 {
 	size_t done = 0;
@@ -297,10 +302,9 @@ size_t core_host_read(void *to, uint64_t from, size_t size)
 }
 
 /* Along frame pointers, as the kernel walks: each saved one lies above the one before. */
-size_t core_host_callchain(uint64_t *to, size_t max)
+size_t core_host_callchain(const uint64_t regs[], uint64_t *to, size_t max)
 {
-	const struct regs *regs = &thread_self()->regs;
-	uint64_t frame[2], at = regs->gpr[REG_RBP];
+	uint64_t frame[2], at = regs[PERF_REG_X86_BP];
 	size_t nr = 0;
 
 	while (nr < max && !(at & 7) && !copy_in(frame, at, sizeof(frame)) && frame[1]) {
@@ -333,11 +337,4 @@ uint64_t core_host_cgroup(void)
 void core_host_namespaces(struct perf_ns_link_info *to)
 {
 	proc_namespaces(to);
-}
-
-/* The translator keeps neither for now. */
-bool core_host_access(struct core_access *access)
-{
-	(void)access;
-	return false;
 }

@@ -96,6 +96,9 @@ struct task {
 	signal_set faults_blocked, faults_held;
 	siginfo_t held[2];
 
+	/* cause.c: before the instruction that the thread has executed alone; rip 0: none */
+	struct regs stepped;
+
 	/* switches.c: the kernel's counts when it was last asked, and when that was. */
 	uint64_t waited, preempted, switches_since;
 	bool switches_known;

@@ -10,6 +10,7 @@
 #include "core/core.h"
 #include "core/time.h"
 #include "runtime/linux/arena.h"
+#include "runtime/linux/cause.h"
 #include "runtime/linux/clock_timer.h"
 #include "runtime/linux/control.h"
 #include "runtime/linux/event_mappings.h"
@@ -197,6 +198,7 @@ void tasks_follow(struct thread *thread)
 	core_task_regroup(task); /* nobody tells whom somebody else has moved */
 	core_task_update(task);
 	instrument(thread);
+	cause_forget(thread);
 	clock_timer_follow(thread);
 	if (task->crowded)
 		control_send(&(struct control_message){.what = CONTROL_CROWDED}, -1);

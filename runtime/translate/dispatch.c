@@ -269,8 +269,10 @@ _Noreturn static void go_on(struct thread *thread, enum arrival arrival)
 			linux_deliver(thread);
 			arrival = ARRIVE_DIRECT;
 		}
-		if (cache_is_slow(cache_of(thread)))
+		if (cache_is_slow(cache_of(thread))) {
 			arrival = ARRIVE_DIRECT;
+			linux_step_before(thread);
+		}
 		if (cache_of(thread)->does.extras & CORE_EXTRA_BREAKPOINTS &&
 		    !linux_before_insn(thread))
 			continue;

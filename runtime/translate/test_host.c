@@ -197,6 +197,11 @@ bool linux_before_insn(struct thread *t)
 	return true;
 }
 
+void linux_step_before(struct thread *t)
+{
+	(void)t;
+}
+
 void linux_branch_before(struct thread *t)
 {
 	unexpected(t, "branches", t->regs.rip);

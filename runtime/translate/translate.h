@@ -173,6 +173,10 @@ void linux_after_insn(struct thread *thread);
  */
 void linux_due(struct thread *thread);
 
+/* Before each instruction of a thread whose code runs one at a time: if a counter gets to 0 by it,
+ * linux_due() wants to know what it was. */
+void linux_step_before(struct thread *thread);
+
 /*
  * Around each instruction of a thread whose branches somebody wants to see (core/task.h's extras)
  * and that runs one at a time; the latter if thread->branches.pc is not 0.

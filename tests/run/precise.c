@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What samples of hardware events say of the instruction that they are of, in user mode: it is that
+ * very one, and its registers, its operand and its callers are told as they were. Written out in
+ * assembly, so that all of that is known.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <asm/perf_regs.h>
+
+#include <tally/record.h>
+
+enum { PAGE = 4096, DATA = 256 * PAGE };
+
+#define REG(name) (1ULL << PERF_REG_X86_##name)
+
+/* ---- what is executed ---- */
+
+/*
+ * walk(first): a list of cells of 64 bytes, each of which holds the next one's address; NULL ends
+ * it. The load takes its address from the register that it writes, and a leaf is called for each.
+ */
+void walk(void *first);
+extern const char walk_load[], walk_store[], walk_call[], walk_back[], walk_branch[], leaf[],
+	leaf_return[];
+
+__asm__(".text\n"
+	".p2align 6\n"
+	"walk:\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"1:\n"
+	"walk_store:\n"
+	"	mov %rdi, 8(%rdi)\n"
+	"walk_load:\n"
+	"	mov (%rdi), %rdi\n"
+	"walk_call:\n"
+	"	call leaf\n"
+	"walk_back:\n"
+	"	test %rdi, %rdi\n"
+	"walk_branch:\n"
+	"	jnz 1b\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	"leaf:\n"
+	"	nop\n"
+	"leaf_return:\n"
+	"	ret\n");
+
+/* So few that none of what is sampled is throttled: 400 in a tick of 4 ms. */
+enum { CELL = 64, CELLS = 4096 };
+
+static struct cell {
+	struct cell *next, *self;
+	char rest[CELL - 16];
+} cells[CELLS] __attribute__((aligned(PAGE)));
+
+static struct cell *make_list(unsigned int stride)
+{
+	for (unsigned int i = 0; i < CELLS; i++)
+		cells[i].next = i + stride < CELLS ? &cells[i + stride] : NULL;
+	return cells;
+}
+
+/* ---- the event ---- */
+
+struct recorder {
+	struct perf_event_attr attr;
+	struct tally_record record;
+	int fd;
+	struct perf_event_mmap_page *page;
+	uint64_t tail;
+};
+
+static struct recorder begin(struct perf_event_attr attr)
+{
+	struct recorder r = {.attr = attr};
+
+	r.attr.size = sizeof(attr);
+	r.attr.disabled = 1;
+	r.attr.exclude_kernel = 1;
+	r.attr.precise_ip = 2;
+	r.fd = (int)syscall(SYS_perf_event_open, &r.attr, 0, -1, -1, 0);
+	if (r.fd < 0 && errno == ENOENT) {
+		print_message("there is no such PMU");
+		skip();
+	}
+	assert_return_code(r.fd, errno);
+	r.page = mmap(NULL, PAGE + DATA, PROT_READ | PROT_WRITE, MAP_SHARED, r.fd, 0);
+	assert_ptr_not_equal(r.page, MAP_FAILED);
+	return r;
+}
+
+static struct recorder begin_at(uint64_t config, uint64_t period, uint64_t sample_type)
+{
+	return begin((struct perf_event_attr){
+		.type = PERF_TYPE_HARDWARE,
+		.config = config,
+		.sample_period = period,
+		.sample_type = sample_type,
+	});
+}
+
+static void end(struct recorder *r)
+{
+	munmap(r->page, PAGE + DATA);
+	close(r->fd);
+}
+
+static void record(struct recorder *r, void (*work)(void *), void *argument)
+{
+	assert_return_code(ioctl(r->fd, PERF_EVENT_IOC_ENABLE, 0), errno);
+	work(argument);
+	assert_return_code(ioctl(r->fd, PERF_EVENT_IOC_DISABLE, 0), errno);
+}
+
+/* The next sample; it is valid until the next one. NULL: there are no more. */
+static const struct tally_sample *next(struct recorder *r)
+{
+	const unsigned char *data = (const unsigned char *)r->page + PAGE;
+	struct tally_record_format format;
+	const char *why = "";
+	long size;
+
+	tally_record_format_init(&format, &r->attr);
+	assert_in_range(r->page->data_head, 0, DATA); /* nothing has been lost, nor gone around */
+	do {
+		if (r->tail == r->page->data_head)
+			return NULL;
+		size = tally_record_decode(&format, data + r->tail, r->page->data_head - r->tail,
+					   &r->record, &why);
+		if (size <= 0)
+			fail_msg("%s", why);
+		r->tail += (uint64_t)size;
+		assert_int_not_equal(r->record.type, PERF_RECORD_LOST);
+	} while (r->record.type != PERF_RECORD_SAMPLE);
+	return &r->record.sample;
+}
+
+static bool is_exact(const struct recorder *r)
+{
+	return r->record.misc & PERF_RECORD_MISC_EXACT_IP;
+}
+
+static uint64_t reg(const struct tally_regs *regs, unsigned int number)
+{
+	uint64_t value = 0;
+
+	assert_true(tally_regs_get(regs, number, &value));
+	return value;
+}
+
+/* ---- which instruction ---- */
+
+static int place_of(uint64_t ip, const char *const places[], int nr)
+{
+	for (int i = 0; i < nr; i++)
+		if (ip == (uint64_t)places[i])
+			return i;
+	return -1;
+}
+
+/*
+ * What a round executes of the kind that is sampled are @places: so each sample is as many of them
+ * further than the one before as the period says.
+ */
+static void each_in_turn(struct recorder *r, const char *const places[], int nr)
+{
+	const struct tally_sample *sample;
+	unsigned int seen = 0;
+	int before = -1;
+
+	record(r, walk, make_list(1));
+	while ((sample = next(r))) {
+		const int place = place_of(sample->ip, places, nr);
+
+		assert_true(is_exact(r));
+		if (before >= 0 && place >= 0) {
+			assert_int_equal(place, (before + (int)r->attr.sample_period) % nr);
+			seen++;
+		}
+		/* Behind the end of the list it is somebody else's code. */
+		if (before >= 0 && place < 0)
+			break;
+		before = place;
+	}
+	assert_in_range(seen, (uint64_t)CELLS * (uint64_t)nr / r->attr.sample_period - 4,
+			CELLS * 10);
+	end(r);
+}
+
+static void instructions(void **state)
+{
+	static const char *const places[] = {walk_store,  walk_load, walk_call,	 leaf,
+					     leaf_return, walk_back, walk_branch};
+	struct recorder r = begin_at(PERF_COUNT_HW_INSTRUCTIONS, 101, PERF_SAMPLE_IP);
+
+	(void)state;
+	each_in_turn(&r, places, 7);
+}
+
+static void branches(void **state)
+{
+	static const char *const places[] = {walk_call, leaf_return, walk_branch};
+	struct recorder r = begin_at(PERF_COUNT_HW_BRANCH_INSTRUCTIONS, 41, PERF_SAMPLE_IP);
+
+	(void)state;
+	each_in_turn(&r, places, 3);
+}
+
+/* ---- what it was like ---- */
+
+#define CACHE(id, op, result) ((id) | (op) << 8 | (result) << 16)
+#define L1D_READS	      CACHE(0, 0, 0)
+#define L1D_WRITES	      CACHE(0, 1, 0)
+
+static struct recorder begin_cache(uint64_t config, uint64_t period)
+{
+	return begin((struct perf_event_attr){
+		.type = PERF_TYPE_HW_CACHE,
+		.config = config,
+		.sample_period = period,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC |
+			       PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR,
+		.sample_regs_user = REG(IP) | REG(SP) | REG(DI),
+		.sample_regs_intr = REG(IP) | REG(SP) | REG(DI),
+	});
+}
+
+static unsigned int op_of(const struct tally_sample *sample)
+{
+	return sample->data_src & 31;
+}
+
+static bool in_cells(uint64_t address)
+{
+	return address - (uint64_t)cells < sizeof(cells);
+}
+
+/* The load's own registers are gone when it is done; the return's are found by the stack. */
+static void loads(void **state)
+{
+	struct recorder r = begin_cache(L1D_READS, 31);
+	const struct tally_sample *sample;
+	unsigned int of_list = 0, of_stack = 0;
+
+	(void)state;
+	record(&r, walk, make_list(1));
+	while ((sample = next(&r))) {
+		assert_true(is_exact(&r));
+		assert_int_equal(op_of(sample), PERF_MEM_OP_LOAD);
+		assert_int_equal(reg(&sample->regs_user, PERF_REG_X86_IP), sample->ip);
+		assert_int_equal(reg(&sample->regs_intr, PERF_REG_X86_IP), sample->ip);
+		if (sample->ip == (uint64_t)walk_load) {
+			const struct cell *cell = (const struct cell *)sample->addr;
+
+			assert_true(in_cells(sample->addr));
+			assert_ptr_equal(cell->self, cell);
+			assert_int_equal(reg(&sample->regs_user, PERF_REG_X86_DI), cell);
+			assert_int_equal(reg(&sample->regs_intr, PERF_REG_X86_DI), cell->next);
+			of_list++;
+		} else if (sample->ip == (uint64_t)leaf_return) {
+			const uint64_t sp = reg(&sample->regs_user, PERF_REG_X86_SP);
+
+			assert_int_equal(sample->addr, sp);
+			assert_int_equal(reg(&sample->regs_intr, PERF_REG_X86_SP), sp + 8);
+			of_stack++;
+		}
+	}
+	assert_in_range(of_list, CELLS / 31 - 3, CELLS);
+	assert_in_range(of_stack, CELLS / 31 - 3, CELLS);
+	end(&r);
+}
+
+static void stores(void **state)
+{
+	struct recorder r = begin_cache(L1D_WRITES, 31);
+	const struct tally_sample *sample;
+	unsigned int of_list = 0, of_stack = 0;
+
+	(void)state;
+	record(&r, walk, make_list(1));
+	while ((sample = next(&r))) {
+		assert_true(is_exact(&r));
+		assert_int_equal(op_of(sample), PERF_MEM_OP_STORE);
+		if (sample->ip == (uint64_t)walk_store) {
+			assert_true(in_cells(sample->addr));
+			assert_int_equal(sample->addr % CELL, offsetof(struct cell, self));
+			of_list++;
+		} else if (sample->ip == (uint64_t)walk_call) {
+			assert_int_equal(sample->addr,
+					 reg(&sample->regs_user, PERF_REG_X86_SP) - 8);
+			assert_int_equal(sample->addr, reg(&sample->regs_intr, PERF_REG_X86_SP));
+			of_stack++;
+		}
+	}
+	assert_in_range(of_list, CELLS / 31 - 3, CELLS);
+	assert_in_range(of_stack, CELLS / 31 - 3, CELLS);
+	end(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(instructions),
+		cmocka_unit_test(branches),
+		cmocka_unit_test(loads),
+		cmocka_unit_test(stores),
+	};
+
+	return cmocka_run_group_tests_name("run/precise", tests, NULL, NULL);
+}
