@@ -231,31 +231,35 @@ static uint64_t overflow(struct core_event *event, uint64_t times, const struct 
 
 /*
  * The counter of @event's task has come to where it waited for, or farther: a model counts in
- * steps. A clock that has been passed several times is told once, as by a timer.
+ * steps. A clock that has been passed several times is told once, as by a timer. So is an event
+ * with a frequency, whose sample then stands for all of it: at the first, short periods a step
+ * would be hundreds of samples of one instruction.
  */
 static void due(struct core_event *event, uint64_t counter, uint64_t address)
 {
 	uint64_t period = event->last_period, late = counter - event->due;
-	uint64_t times = is_clock(event) ? 1 : 1 + late / period;
+	uint64_t passed = period + late - late % period;
+	bool once = is_clock(event) || event->attr.freq;
 	struct core_hit hit = {
-		.period = period,
+		.period = event->attr.freq && !is_clock(event) ? passed : period,
 		.address = address,
 	};
+	uint64_t told;
 
 	if (event->throttled && !released(event)) {
 		event->due = counter + until_next_look(event);
 		return;
 	}
 	if (event->attr.freq)
-		follow_frequency(event, period + late - late % period);
+		follow_frequency(event, passed);
 	event->due = counter - late % period + event->period;
 	if ((int64_t)(event->due - counter) <= 0)
 		event->due = counter + 1;
 	event->last_period = event->period;
-	times = overflow(event, times, &hit);
+	told = overflow(event, once ? 1 : passed / period, &hit) * hit.period;
 	/* What came in the same step behind the last one is not counted any more. */
 	if (event->state == CORE_OFF && !is_clock(event))
-		event->count.value -= late - (times - 1) * period;
+		event->count.value -= period + late - told;
 }
 
 static bool is_due(const struct core_event *event, uint64_t counter)

@@ -136,6 +136,28 @@ static void steps(void **state)
 	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 1);
 }
 
+/* By a frequency a step is one sample, which stands for all periods that it passed. */
+static void steps_by_frequency(void **state)
+{
+	struct perf_event_attr attr = every(1000);
+	struct fake_ring ring;
+	const struct tally_record *record;
+	uint64_t told = 0;
+
+	(void)state;
+	attr.freq = 1;
+	ring = fake_map(fake_event(&attr, CORE_CYCLES), 1, true);
+	for (int n = 1; n <= 10; n++) {
+		fake.task->counter[CORE_CYCLES] += 100000;
+		core_overflow(fake.task, CORE_CYCLES);
+		record = fake_next(&ring, &attr);
+		if (record)
+			told += record->sample.period;
+		assert_null(fake_next(&ring, &attr));
+	}
+	assert_in_range(told, 900000, 1000000);
+}
+
 /* A clock that was passed several times is told once, as timers do, and goes on in step. */
 static void clocks(void **state)
 {
@@ -488,6 +510,7 @@ int main(void)
 		CASE(several_on_one_counter),
 		CASE(disabled_in_between),
 		CASE(steps),
+		CASE(steps_by_frequency),
 		CASE(clocks),
 		CASE(software_with_periods),
 		CASE(a_new_period),
