@@ -28,13 +28,27 @@ static void unlink_from(uint32_t *link, uint32_t next)
 		*link = next;
 }
 
+/*
+ * Where a thread runs it looks up itself, and only while some event depends on it: the first such
+ * event brings it to look.
+ */
+static void bind(struct core_task *task)
+{
+	if (task->bound)
+		return;
+	task->bound = true;
+	task->kick = true;
+	__atomic_store_n(&task->changed, 1, __ATOMIC_RELEASE);
+}
+
 /* What can be concluded from the events of the list; while some are left it may be too much. */
 static void note(struct core_task *task, const struct core_event *event)
 {
 	task->software |= CORE_KIND_BIT(event->kind) & CORE_KINDS_SOFTWARE;
 	task->switches |= event->attr.context_switch;
 	task->exclusive |= event->attr.exclusive;
-	task->bound |= event->cpu >= 0;
+	if (event->cpu >= 0)
+		bind(task);
 	task->grouped |= event->cgroup != 0;
 }
 

@@ -390,6 +390,25 @@ static void an_event_of_a_processor_counts_there(void **state)
 	assert_int_equal(core_counter_read(fake.task, CORE_CPU_MIGRATIONS), 1);
 }
 
+/* It may run for long without a system call, at which it would see where. */
+static void who_is_bound_looks_where_it_runs(void **state)
+{
+	struct core_task *other = tree_clone(2, 0);
+	struct perf_event_attr attr = test_instructions();
+
+	(void)state;
+	tree_run(2);
+	core_task_update(other);
+	tree_run(FIRST_PAGE);
+	other->cpu = -1; /* nobody has asked so far */
+	tree_open(&attr, other, 0, 0);
+	assert_int_equal(fake.kicks.nr, 1);
+	assert_int_equal(fake.kicks.of[0].event, 2);
+	assert_true(other->changed);
+	tree_open(&attr, other, 1, 0);
+	assert_int_equal(fake.kicks.nr, 1);
+}
+
 static void an_event_for_all_counts_all(void **state)
 {
 	struct perf_event_attr attr = test_instructions();
@@ -644,6 +663,7 @@ int main(void)
 		CASE(exec_enables_and_removes),
 		CASE(copies_are_enabled_and_removed_on_exec_too),
 		CASE(an_event_of_a_processor_counts_there),
+		CASE(who_is_bound_looks_where_it_runs),
 		CASE(an_event_for_all_counts_all),
 		CASE(the_clock_of_a_processor_never_stands),
 		CASE(a_cgroup_counts_its_tasks),
