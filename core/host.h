@@ -76,6 +76,14 @@ void core_host_sigtrap(const struct core_event *event, uint64_t address);
 /* The caller's registers in the order of <asm/perf_regs.h>, PERF_REG_X86_64_MAX of them. */
 void core_host_registers(uint64_t regs[]);
 
+/* What the program has done between a cause and where it stands. */
+enum core_since {
+	CORE_SINCE_NOTHING,  /* gone on: it is in the same function, or in one that this has called
+			      */
+	CORE_SINCE_RETURNED, /* left the cause's function */
+	CORE_SINCE_MORE,     /* nobody knows */
+};
+
 /*
  * The instruction that brought the counter of @kind, a hardware kind, to where an overflow is due:
  * the caller stands behind it. False if it is not known. What is not known of it stays as it is in
@@ -87,7 +95,7 @@ struct core_cause {
 	uint64_t address; /* that it accessed; 0: none, or not known */
 	uint64_t source;  /* union perf_mem_data_src */
 	uint32_t latency; /* cycles of the model; 0: not known */
-	bool returned;	  /* from its function since, to where @regs are */
+	uint8_t since;	  /* enum core_since */
 };
 bool core_host_cause(enum core_kind kind, struct core_cause *cause, uint64_t regs[]);
 

@@ -105,9 +105,12 @@ static void gather_chain(struct gathered *sample)
 	sample->chain[sample->frames++] = PERF_CONTEXT_USER;
 	if (!max)
 		return;
-	sample->chain[sample->frames++] = sample->cause.ip;
-	max--;
-	if (sample->cause.returned && max) {
+	/* Frames of one place under the address of another would be a chain that never was. */
+	if (sample->cause.since != CORE_SINCE_MORE) {
+		sample->chain[sample->frames++] = sample->cause.ip;
+		max--;
+	}
+	if (sample->cause.since != CORE_SINCE_NOTHING && max) {
 		sample->chain[sample->frames++] = sample->regs[PERF_REG_X86_IP];
 		max--;
 	}

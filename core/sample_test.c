@@ -201,12 +201,14 @@ static void call_chains(void **state)
 	chain(&attr, wanted, 0);
 }
 
-/* Where the function of the cause has been left meanwhile, the caller stands in the next frame. */
+/* Where the function of the cause has been left meanwhile, the caller stands in the next frame;
+ * where it may stand anywhere, the chain is of there. */
 static void call_chain_of_a_cause(void **state)
 {
 	struct perf_event_attr attr = sampling(PERF_SAMPLE_CALLCHAIN);
 	const uint64_t inside[] = {PERF_CONTEXT_USER, 0x4444, 1, 2};
 	const uint64_t behind[] = {PERF_CONTEXT_USER, 0x4444, 0x8888, 1};
+	const uint64_t elsewhere[] = {PERF_CONTEXT_USER, 0x8888, 1, 2};
 
 	(void)state;
 	fake.frames = 2;
@@ -217,9 +219,13 @@ static void call_chain_of_a_cause(void **state)
 	fake.before[PERF_REG_X86_IP] = 0x8888;
 	attr.sample_max_stack = 3;
 	chain(&attr, inside, 4);
-	fake.cause.returned = true;
+	fake.cause.since = CORE_SINCE_RETURNED;
 	chain(&attr, behind, 4);
+	fake.cause.since = CORE_SINCE_MORE;
+	chain(&attr, elsewhere, 4);
 	attr.sample_max_stack = 1;
+	chain(&attr, elsewhere, 2);
+	fake.cause.since = CORE_SINCE_RETURNED;
 	chain(&attr, behind, 2);
 }
 

@@ -213,6 +213,17 @@ static uint64_t extras_of(const struct core_event *event)
 	return extras;
 }
 
+/* Beside what @event counts: only the model knows how far away an operand was. */
+static uint64_t wanted_by(const struct core_event *event)
+{
+	const uint64_t access =
+		PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT;
+	const bool asks = event->period && event->kind < CORE_HARDWARE_KINDS &&
+			  event->attr.sample_type & access;
+
+	return CORE_KIND_BIT(event->kind) | (asks ? CORE_KIND_BIT(CORE_L1D_LOAD_MISSES) : 0);
+}
+
 /* Says what is wanted now. Counters that count down are set anew by the task's own thread, since
  * the next overflow may be another event's. */
 static void publish(struct core_task *task)
@@ -225,7 +236,7 @@ static void publish(struct core_task *task)
 		extras |= extras_of(event);
 		if (event->kind >= CORE_COUNTED_KINDS)
 			continue;
-		wanted |= CORE_KIND_BIT(event->kind);
+		wanted |= wanted_by(event);
 		if (event->period)
 			sampled |= CORE_KIND_BIT(event->kind);
 	}

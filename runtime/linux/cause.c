@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What made a counter overflow. Where a counter is about to get to 0 the thread runs one
- * instruction at a time, so the one that did it is the last one, and with the registers from before
- * it its operands are known as well, whatever it has done to these registers.
+ * What made a counter overflow. Where a counter of the translator's is about to get to 0 the thread
+ * runs one instruction at a time, so the one that did it is the last one, and with the registers
+ * from before it its operands are known as well, whatever it has done to these registers. The
+ * model's are looked for when the trace is taken in (runtime/pmu/single.c).
  */
 #include "runtime/linux/cause.h"
 
@@ -12,6 +13,7 @@
 #include "runtime/linux/event_host.h"
 #include "runtime/linux/operand.h"
 #include "runtime/linux/task.h"
+#include "runtime/pmu/tracer.h"
 #include "runtime/translate/translate.h"
 
 void linux_step_before(struct thread *thread)
@@ -19,9 +21,15 @@ void linux_step_before(struct thread *thread)
 	thread->task->stepped = thread->regs;
 }
 
+size_t linux_code(void *to, uint64_t from, size_t size)
+{
+	return core_host_read(to, from, size);
+}
+
 void cause_forget(struct thread *thread)
 {
 	thread->task->stepped.rip = 0;
+	tracer_forget(thread);
 }
 
 /* The operand that a sample of @kind is about: of those that are read before those that are
@@ -69,12 +77,16 @@ static void find_access(const struct regs *regs, enum core_kind kind, struct cor
 
 bool core_host_cause(enum core_kind kind, struct core_cause *cause, uint64_t regs[])
 {
-	const struct regs *stepped = &thread_self()->task->stepped;
+	const struct thread *thread = thread_self();
+	const struct regs *stepped = &thread->task->stepped;
+	const bool modelled = tracer_cause(thread, kind, cause);
 
 	if (!stepped->rip)
-		return false;
-	cause->ip = stepped->rip;
+		return modelled;
 	event_registers(regs, stepped);
-	find_access(stepped, kind, cause);
+	if (!modelled || !cause->address)
+		find_access(stepped, kind, cause);
+	cause->ip = stepped->rip;
+	cause->since = CORE_SINCE_NOTHING;
 	return true;
 }

@@ -2,6 +2,7 @@
 #include "runtime/pmu/tracer.h"
 
 #include "runtime/model/model.h"
+#include "runtime/pmu/single.h"
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
 
@@ -10,8 +11,10 @@
 enum {
 	BORDER = 64 << 10,
 	WORDS_MAX = 4096,
-	/* Behind the border: the window, the record that began before it, the block. */
-	BEHIND = 8 * BLOCK_MAX_WORDS + 8,
+	/* Behind the border, and what may be written behind that: of a block that was cut, and of
+	 * parts of one. */
+	CUT = 1024,
+	PARTS = 2048,
 	BUFFER_SIZE = 2 * BORDER + 4096,
 };
 
@@ -23,6 +26,10 @@ struct tracer {
 	void *buffer;
 	uint64_t *start, *border;
 	uint8_t cut;
+	struct single single;
+	/* Of kinds that somebody waits for, how many there have been in a word lately, times
+	 * RATE_ONE. */
+	uint32_t rates[CORE_HARDWARE_KINDS];
 };
 
 static struct machine machine;
@@ -39,21 +46,54 @@ static struct tracer *tracer_of(const struct thread *thread)
 	return thread->tracer;
 }
 
-/* How long the trace may get: less when somebody waits for an overflow that is near. */
-static uint64_t words_allowed(const struct thread *thread)
+#define HARDWARE_KINDS (CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1)
+
+#define for_each_kind(kind, kinds)                                                                 \
+	for (uint64_t left_##kind = (kinds), kind;                                                 \
+	     left_##kind && (kind = (uint64_t)__builtin_ctzl(left_##kind), true);                  \
+	     left_##kind &= left_##kind - 1)
+
+/* Kinds whose counters somebody waits for to get to 0. */
+static uint64_t waited_for(const struct thread *thread)
 {
 	const struct core_task *task = &thread->events;
-	uint64_t kinds = task->counting_down & (CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1),
-		 words = WORDS_MAX;
+	uint64_t kinds = 0;
 
-	for (; kinds; kinds &= kinds - 1) {
-		const int64_t left = -task->counter[__builtin_ctzl(kinds)];
+	for_each_kind(kind, task->counting_down & HARDWARE_KINDS)
+		if (task->counter[kind] < 0)
+			kinds |= CORE_KIND_BIT(kind);
+	return kinds;
+}
 
-		/* A word stands for about two instructions, and as many cycles. */
-		if (left / 4 < (int64_t)words)
-			words = left < 8 ? 1 : left / 4;
+/*
+ * How long the trace may get: when it is taken in the thread should not be far from what has
+ * brought a counter to 0. An eighth of the way at a time, and record by record in the end.
+ */
+enum { RATE_ONE = 1 << 16, SHARES = 8 };
+
+static uint64_t words_until(const struct tracer *t, uint64_t kind, uint64_t left)
+{
+	const uint64_t rate = t->rates[kind] + 1;
+
+	if (left >= (uint64_t)WORDS_MAX * SHARES * rate / RATE_ONE + 1)
+		return WORDS_MAX;
+	return left * RATE_ONE / (SHARES * rate);
+}
+
+static uint64_t words_allowed(const struct thread *thread)
+{
+	uint64_t words = WORDS_MAX;
+
+	for_each_kind(kind, thread->events.counting_down & HARDWARE_KINDS) {
+		const int64_t left = -thread->events.counter[kind];
+		/* Of what is rare, nobody can say when the last one comes. */
+		const uint64_t until =
+			left > 1 ? words_until(tracer_of(thread), kind, (uint64_t)left) : 1;
+
+		if (until < words)
+			words = until;
 	}
-	return words;
+	return words ? words : 1;
 }
 
 static void restart(struct thread *thread)
@@ -88,9 +128,23 @@ bool tracer_begin(struct thread *thread)
 	t->model_size = size;
 	t->border = (uint64_t *)(((uint64_t)t->buffer + 2 * BORDER - 1) & -(uint64_t)BORDER);
 	t->model = model_make(memory + ((sizeof(*t) + 63) & ~63UL), &machine);
+	t->single = (struct single){
+		.model = t->model,
+		.machine = &machine,
+		.room = (uint8_t *)t->border + PARTS,
+		.counter = thread->events.counter,
+	};
+	for (unsigned int kind = 0; kind < CORE_HARDWARE_KINDS; kind++)
+		t->rates[kind] = 2 * RATE_ONE; /* as of instructions, more or less */
 	thread->tracer = t;
 	restart(thread);
 	return true;
+}
+
+void tracer_follow(struct thread *thread)
+{
+	if (thread->tracer && thread->trace == (uint64_t)tracer_of(thread)->start)
+		restart(thread);
 }
 
 void tracer_end(struct thread *thread)
@@ -159,7 +213,7 @@ static uint64_t *apply_cut(const struct thread *thread, uint64_t *end)
 	const struct block *block = (const struct block *)*record;
 	const unsigned int all = insns_of(block);
 	const unsigned int insns = t->cut == CUT_LAST ? all - 1 : t->cut - 1u;
-	struct block *part = (struct block *)((uint8_t *)t->border + 1024);
+	struct block *part = (struct block *)((uint8_t *)t->border + CUT);
 
 	if (insns >= all)
 		return end;
@@ -178,8 +232,104 @@ static uint64_t fs_base(void)
 	return base;
 }
 
+/*
+ * So many of a kind are in a record, all but the odd one: a wait for memory, or as many operands as
+ * there can be. Where there are more, nobody has looked for what brought the counter to 0.
+ */
+static uint64_t most_of(uint64_t kind)
+{
+	const uint64_t wait = machine.memory + machine.walk + machine.mispredict;
+
+	switch (kind) {
+	case CORE_CYCLES:
+	case CORE_REF_CYCLES:
+	case CORE_STALLED_FRONTEND:
+	case CORE_STALLED_BACKEND:
+		return wait;
+	case CORE_BUS_CYCLES:
+		return wait / machine.bus + 1;
+	default:
+		return kind <= CORE_STORES ? BLOCK_MAX_INSNS : 2;
+	}
+}
+
+/* How many records bring no counter to 0 that somebody waits for. */
+static uint64_t records_without(const struct single *s)
+{
+	uint64_t records = UINT64_MAX;
+
+	for_each_kind(kind, s->watched & ~s->found) {
+		const uint64_t some = (uint64_t)(-s->counter[kind] - 1) / most_of(kind);
+
+		if (some < records)
+			records = some;
+	}
+	return records;
+}
+
+static uint64_t *behind_records(uint64_t *record, const uint64_t *end, uint64_t records)
+{
+	if (records > (uint64_t)(end - record))
+		return record + (end - record);
+	for (; records && record < end; records--)
+		record += ((const struct block *)*record)->words;
+	return record;
+}
+
+static enum core_since since(const struct block *block, bool last)
+{
+	if (!last)
+		return CORE_SINCE_MORE;
+	return block->end == BLOCK_RETURN ? CORE_SINCE_RETURNED : CORE_SINCE_NOTHING;
+}
+
+static void take_single(struct single *s, const uint64_t *record, uint64_t next, bool last)
+{
+	const struct block *block = (const struct block *)*record;
+	const uint64_t before = s->found;
+
+	single_run(s, record, next);
+	for_each_kind(kind, s->found & ~before)
+		s->causes[kind].since = since(block, last);
+}
+
+/* As a whole where nothing is going to happen. */
+static void take_in(const struct thread *thread, uint64_t *record, uint64_t *end)
+{
+	struct tracer *t = tracer_of(thread);
+	struct single *s = &t->single;
+
+	while (record < end) {
+		uint64_t *to = behind_records(record, end, records_without(s));
+		const bool single = to == record;
+		uint64_t word, next;
+
+		if (single)
+			to = behind_records(record, end, 1);
+		word = *to;
+		next = to < end ? ((const struct block *)word)->pc : thread->regs.rip;
+		if (single)
+			take_single(s, record, next, to == end);
+		else
+			model_run(t->model, record, to, next, s->fs_base, s->counter);
+		*to = word;
+		record = to;
+	}
+}
+
+static void follow_rates(struct tracer *t, const int64_t *before, uint64_t words)
+{
+	for_each_kind(kind, t->single.watched) {
+		const uint64_t events = (uint64_t)(t->single.counter[kind] - before[kind]);
+		const uint64_t now = events * RATE_ONE / words, old = t->rates[kind];
+
+		t->rates[kind] = (uint32_t)((3 * old + now) / 4);
+	}
+}
+
 void tracer_drain(struct thread *thread)
 {
+	int64_t before[CORE_HARDWARE_KINDS];
 	struct tracer *t = tracer_of(thread);
 	uint64_t *end;
 
@@ -188,10 +338,31 @@ void tracer_drain(struct thread *thread)
 	end = (uint64_t *)thread->trace;
 	if (t->cut)
 		end = apply_cut(thread, end);
-	if (end > t->start)
-		model_run(t->model, t->start, end, thread->regs.rip, fs_base(),
-			  thread->events.counter);
+	if (end > t->start) {
+		t->single.fs_base = fs_base();
+		t->single.watched = waited_for(thread);
+		for_each_kind(kind, t->single.watched)
+			before[kind] = thread->events.counter[kind];
+		take_in(thread, t->start, end);
+		follow_rates(t, before, (uint64_t)(end - t->start));
+	}
 	restart(thread);
+}
+
+bool tracer_cause(const struct thread *thread, enum core_kind kind, struct core_cause *cause)
+{
+	const struct tracer *t = tracer_of(thread);
+
+	if (!t || !(t->single.found & CORE_KIND_BIT(kind)))
+		return false;
+	*cause = t->single.causes[kind];
+	return true;
+}
+
+void tracer_forget(struct thread *thread)
+{
+	if (thread->tracer)
+		tracer_of(thread)->single.found = 0;
 }
 
 const uint64_t *tracer_start(const struct thread *thread)

@@ -17,11 +17,15 @@
 #include <stdint.h>
 
 #include "abi/machine.h"
+#include "core/host.h"
 #include "runtime/thread.h"
 
 /* Makes @thread, the caller, ready to run code that traces. False: there is no memory. */
 bool tracer_begin(struct thread *thread);
 void tracer_end(struct thread *thread);
+
+/* The counters of @thread, the caller, wait for something else now. */
+void tracer_follow(struct thread *thread);
 
 /* Takes in what has been traced. The program is at thread->regs.rip. */
 void tracer_drain(struct thread *thread);
@@ -29,6 +33,10 @@ void tracer_drain(struct thread *thread);
 /* The last record was begun and not executed to its end: struct counts tells of `cut`. From a
  * signal handler. */
 void tracer_cut(struct thread *thread, uint8_t cut);
+
+/* What has brought the counter of @kind to 0, when that was seen; until it is forgotten. */
+bool tracer_cause(const struct thread *thread, enum core_kind kind, struct core_cause *cause);
+void tracer_forget(struct thread *thread);
 
 /* Where the trace that has not been taken in begins; it ends at thread->trace. */
 const uint64_t *tracer_start(const struct thread *thread);

@@ -79,8 +79,8 @@ struct insn {
 
 /*
  * Decodes the instruction at @code, of which @size bytes may be read. False when there is none, and
- * then insn->length says why: 0 if more bytes could make it one, INSN_MAX if it is longer than that,
- * 1 if there is no such opcode.
+ * then insn->length says why: 0 if more bytes could make it one, INSN_MAX if it is longer than
+ * that, 1 if there is no such opcode.
  */
 bool insn_decode(struct insn *insn, const uint8_t *code, size_t size);
 
@@ -133,6 +133,9 @@ void insn_effects(const struct insn *insn, struct insn_effects *effects);
 
 /* The flags alone. */
 void insn_flags(const struct insn *insn, uint8_t *read, uint8_t *written);
+
+/* Slots of issue that it takes in the model: docs/model.md. */
+unsigned int insn_slots(const struct insn *insn);
 
 /* Whether it depends on GS: accesses memory through it, reads its base or changes it. */
 bool insn_uses_gs(const struct insn *insn);

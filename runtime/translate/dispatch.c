@@ -98,6 +98,7 @@ bool translate_instrument(struct thread *thread, const struct instrumentation *d
 
 	if (cache && cache->blocks.memory && !tracer_begin(thread))
 		return false;
+	tracer_follow(thread);
 	if (cache)
 		thread->lookup = &cache->lookup;
 	return cache;

@@ -197,6 +197,12 @@ bool linux_before_insn(struct thread *t)
 	return true;
 }
 
+size_t linux_code(void *to, uint64_t from, size_t size)
+{
+	__builtin_memcpy(to, (const void *)from, size);
+	return size;
+}
+
 void linux_step_before(struct thread *t)
 {
 	(void)t;

@@ -432,33 +432,6 @@ static uint64_t counts_of(const struct insn_effects *e)
 	       BLOCK_COUNT(stores, BLOCK_STORE_OPERANDS);
 }
 
-/* Slots of issue that an instruction takes beside its own: docs/model.md. */
-static unsigned int slow(const struct insn *insn)
-{
-	const uint8_t op = insn->opcode, reg = insn->modrm >> 3 & 7;
-
-	if (insn->prefixes & PREFIX_LOCK)
-		return 64;
-	if (insn->encoding == INSN_LEGACY && insn->map == 0) {
-		if ((op == 0xf6 || op == 0xf7) && reg >= 6) /* div, idiv */
-			return insn->rex & REX_W ? 64 : 40;
-		if ((op == 0x86 || op == 0x87) && insn->modrm < 0xc0) /* xchg with memory */
-			return 64;
-		if (op == 0x90 && insn->prefixes & PREFIX_REP) /* pause */
-			return 160;
-		return op >= 0xd8 && op <= 0xdf ? 4 : 0; /* x87 */
-	}
-	if (insn->map == 1) {
-		if (op == 0xa2) /* cpuid */
-			return 400;
-		if (op == 0x31) /* rdtsc */
-			return 80;
-		if (op == 0x51 || op == 0x5e) /* sqrt, div of vectors */
-			return 16;
-	}
-	return 0;
-}
-
 static uint8_t end_of(uint8_t class)
 {
 	switch (class) {
@@ -586,7 +559,7 @@ void trace_before(struct builder *b)
 		tell(b, &e.memory[i], i);
 	if (t->block) {
 		t->block->counts += counts_of(&e);
-		t->block->cost += BLOCK_COST(1 + slow(&b->insn), 0);
+		t->block->cost += BLOCK_COST(insn_slots(&b->insn), 0);
 		t->block->length += b->insn.length;
 		t->block->end = end_of(class);
 	}

@@ -184,6 +184,9 @@ void linux_step_before(struct thread *thread);
 void linux_branch_before(struct thread *thread);
 void linux_branch_after(struct thread *thread);
 
+/* Copies code of the program, which may be there no longer; returns how many bytes. */
+size_t linux_code(void *to, uint64_t from, size_t size);
+
 /* thread->pending is not 0. */
 void linux_deliver(struct thread *thread);
 

@@ -224,25 +224,20 @@ static void branches(void **state)
 /* ---- what it was like ---- */
 
 #define CACHE(id, op, result) ((id) | (op) << 8 | (result) << 16)
+#define REGISTERS	      (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR)
 #define L1D_READS	      CACHE(0, 0, 0)
 #define L1D_WRITES	      CACHE(0, 1, 0)
 
-static struct recorder begin_cache(uint64_t config, uint64_t period)
+static struct recorder begin_cache(uint64_t config, uint64_t period, uint64_t more)
 {
 	return begin((struct perf_event_attr){
 		.type = PERF_TYPE_HW_CACHE,
 		.config = config,
 		.sample_period = period,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC |
-			       PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | more,
 		.sample_regs_user = REG(IP) | REG(SP) | REG(DI),
 		.sample_regs_intr = REG(IP) | REG(SP) | REG(DI),
 	});
-}
-
-static unsigned int op_of(const struct tally_sample *sample)
-{
-	return sample->data_src & 31;
 }
 
 static bool in_cells(uint64_t address)
@@ -253,7 +248,7 @@ static bool in_cells(uint64_t address)
 /* The load's own registers are gone when it is done; the return's are found by the stack. */
 static void loads(void **state)
 {
-	struct recorder r = begin_cache(L1D_READS, 31);
+	struct recorder r = begin_cache(L1D_READS, 31, REGISTERS);
 	const struct tally_sample *sample;
 	unsigned int of_list = 0, of_stack = 0;
 
@@ -261,7 +256,6 @@ static void loads(void **state)
 	record(&r, walk, make_list(1));
 	while ((sample = next(&r))) {
 		assert_true(is_exact(&r));
-		assert_int_equal(op_of(sample), PERF_MEM_OP_LOAD);
 		assert_int_equal(reg(&sample->regs_user, PERF_REG_X86_IP), sample->ip);
 		assert_int_equal(reg(&sample->regs_intr, PERF_REG_X86_IP), sample->ip);
 		if (sample->ip == (uint64_t)walk_load) {
@@ -287,7 +281,7 @@ static void loads(void **state)
 
 static void stores(void **state)
 {
-	struct recorder r = begin_cache(L1D_WRITES, 31);
+	struct recorder r = begin_cache(L1D_WRITES, 31, REGISTERS);
 	const struct tally_sample *sample;
 	unsigned int of_list = 0, of_stack = 0;
 
@@ -295,7 +289,6 @@ static void stores(void **state)
 	record(&r, walk, make_list(1));
 	while ((sample = next(&r))) {
 		assert_true(is_exact(&r));
-		assert_int_equal(op_of(sample), PERF_MEM_OP_STORE);
 		if (sample->ip == (uint64_t)walk_store) {
 			assert_true(in_cells(sample->addr));
 			assert_int_equal(sample->addr % CELL, offsetof(struct cell, self));
@@ -312,13 +305,170 @@ static void stores(void **state)
 	end(&r);
 }
 
+/* ---- of the model ---- */
+
+/*
+ * chase(first): the list alone. choose(bits): a branch for each of DICE bytes, which is taken where
+ * the byte is odd, and that of the loop.
+ */
+void chase(void *first);
+void choose(void *bytes);
+extern const char chase_load[], choose_branch[];
+
+enum { DICE = 1 << 14 };
+
+__asm__(".text\n"
+	".p2align 6\n"
+	"chase:\n"
+	"chase_load:\n"
+	"	mov (%rdi), %rdi\n"
+	"	test %rdi, %rdi\n"
+	"	jnz chase\n"
+	"	ret\n"
+	"choose:\n"
+	"	lea 16384(%rdi), %rsi\n"
+	"1:	testb $1, (%rdi)\n"
+	"choose_branch:\n"
+	"	jnz 2f\n"
+	"	nop\n"
+	"2:	inc %rdi\n"
+	"	cmp %rsi, %rdi\n"
+	"	jne 1b\n"
+	"	ret\n");
+
+static const struct {
+	uint64_t source;
+	uint32_t latency;
+} memory = {
+	PERF_MEM_S(LVL, HIT) | PERF_MEM_S(LVL, LOC_RAM) | PERF_MEM_S(LVLNUM, RAM) |
+		PERF_MEM_S(OP, LOAD) | PERF_MEM_S(SNOOP, NONE) | PERF_MEM_S(LOCK, NA),
+	250,
+};
+
+/* Larger than the last level, and in steps that nobody fetches in advance. */
+static void *make_long_list(void)
+{
+	enum { SIZE = 64 << 20, STEP = PAGE + 3 * CELL };
+	char *list = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t at;
+
+	assert_ptr_not_equal(list, MAP_FAILED);
+	for (at = 0; at + STEP < SIZE; at += STEP)
+		*(void **)(list + at) = list + at + STEP;
+	return list;
+}
+
+/* Each sample's word in the list is what was read there, and it came from far away. */
+static void check_far_load(const struct tally_sample *sample)
+{
+	const uint64_t tlb = PERF_MEM_S(TLB, HIT) | PERF_MEM_S(TLB, WK);
+
+	assert_int_equal(sample->data_src, memory.source | tlb);
+	assert_int_equal(sample->weight & UINT32_MAX, memory.latency + 30);
+	assert_int_equal(sample->addr % CELL, 0);
+}
+
+static struct recorder begin_model(uint64_t config, uint64_t period)
+{
+	return begin_at(config, period,
+			PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC |
+				PERF_SAMPLE_WEIGHT_STRUCT);
+}
+
+static void cache_misses(void **state)
+{
+	struct recorder r = begin_model(PERF_COUNT_HW_CACHE_MISSES, 97);
+	const struct tally_sample *sample;
+	unsigned int seen = 0;
+
+	(void)state;
+	record(&r, chase, make_long_list());
+	while ((sample = next(&r))) {
+		if (sample->ip != (uint64_t)chase_load)
+			continue;
+		assert_true(is_exact(&r));
+		check_far_load(sample);
+		seen++;
+	}
+	assert_in_range(seen, (64 << 20) / (PAGE + 3 * CELL) / 97 - 3, 400);
+	end(&r);
+}
+
+/* Nearly all of the time is spent with one instruction. */
+static void cycles(void **state)
+{
+	struct recorder r = begin_model(PERF_COUNT_HW_CPU_CYCLES, 20011);
+	const struct tally_sample *sample;
+	unsigned int seen = 0, elsewhere = 0;
+
+	(void)state;
+	record(&r, chase, make_long_list());
+	while ((sample = next(&r))) {
+		if (sample->ip != (uint64_t)chase_load || !is_exact(&r)) {
+			elsewhere++;
+			continue;
+		}
+		check_far_load(sample);
+		seen++;
+	}
+	assert_true(seen > 20);
+	assert_true(seen > 10 * elsewhere);
+	end(&r);
+}
+
+static void branch_misses(void **state)
+{
+	static unsigned char dice[DICE];
+	struct recorder r = begin_model(PERF_COUNT_HW_BRANCH_MISSES, 31);
+	const struct tally_sample *sample;
+	unsigned int seen = 0, elsewhere = 0;
+	uint32_t random = 1;
+
+	(void)state;
+	for (unsigned int i = 0; i < DICE; i++) {
+		random = random * 1664525 + 1013904223;
+		dice[i] = random >> 24;
+	}
+	record(&r, choose, dice);
+	while ((sample = next(&r))) {
+		assert_true(is_exact(&r));
+		if (sample->ip == (uint64_t)choose_branch)
+			seen++;
+		else
+			elsewhere++;
+	}
+	assert_true(seen > DICE / 3 / 31);
+	assert_true(elsewhere < 20);
+	end(&r);
+}
+
+/* How far an operand was, the model is asked though nothing of its is counted. */
+static void far_loads(void **state)
+{
+	struct recorder r = begin_cache(L1D_READS, 97, PERF_SAMPLE_DATA_SRC);
+	const struct tally_sample *sample;
+	unsigned int seen = 0;
+
+	(void)state;
+	record(&r, chase, make_long_list());
+	while ((sample = next(&r))) {
+		if (sample->ip != (uint64_t)chase_load)
+			continue;
+		assert_true(is_exact(&r));
+		assert_int_equal(sample->data_src & 0xffff & ~31U, memory.source & 0xffff & ~31U);
+		seen++;
+	}
+	assert_in_range(seen, (64 << 20) / (PAGE + 3 * CELL) / 97 - 3, 400);
+	end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(instructions),
-		cmocka_unit_test(branches),
-		cmocka_unit_test(loads),
-		cmocka_unit_test(stores),
+		cmocka_unit_test(instructions),	 cmocka_unit_test(branches),
+		cmocka_unit_test(loads),	 cmocka_unit_test(stores),
+		cmocka_unit_test(cache_misses),	 cmocka_unit_test(cycles),
+		cmocka_unit_test(branch_misses), cmocka_unit_test(far_loads),
 	};
 
 	return cmocka_run_group_tests_name("run/precise", tests, NULL, NULL);
