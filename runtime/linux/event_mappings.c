@@ -18,6 +18,8 @@
 
 enum { SEGMENTS = 64, NOTES = 4096, BUILD_ID = 3 };
 
+#define ADDRESS_MAX (1UL << 47) /* from there on it is the kernel's: [vsyscall] */
+
 static bool read_at(int64_t fd, void *to, uint64_t size, uint64_t offset)
 {
 	return sys(__NR_pread64, fd, to, size, offset) == (int64_t)size;
@@ -66,24 +68,25 @@ static void read_build_id(int64_t fd, struct core_mapping *mapping)
 	}
 }
 
-static void tell(struct thread *thread, uint64_t start, uint64_t size)
+/* @size bytes at @start, within @entry. */
+static void tell(struct thread *thread, uint64_t start, uint64_t size,
+		 const struct maps_entry *entry, const struct maps_file *file)
 {
-	struct maps_entry entry;
-	struct maps_file file;
-	struct core_mapping mapping = {.start = start, .length = size};
+	struct core_mapping mapping = {
+		.start = start,
+		.length = size,
+		.offset = file->offset + (file->inode ? start - entry->start : 0),
+		.major = file->major,
+		.minor = file->minor,
+		.inode = file->inode,
+		.prot = entry->prot,
+		.flags = file->shared ? MAP_SHARED : MAP_PRIVATE,
+		.path = file->path[0] ? file->path : "//anon",
+	};
 	int64_t fd;
 
-	if (!maps_find_file(start, &entry, &file))
-		return;
-	mapping.offset = file.offset + (file.inode ? start - entry.start : 0);
-	mapping.major = file.major;
-	mapping.minor = file.minor;
-	mapping.inode = file.inode;
-	mapping.prot = entry.prot;
-	mapping.flags = file.shared ? MAP_SHARED : MAP_PRIVATE;
-	mapping.path = file.path[0] ? file.path : "//anon";
-	if (entry.prot & PROT_EXEC && file.path[0] == '/') {
-		fd = sys(__NR_openat, AT_FDCWD, file.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (entry->prot & PROT_EXEC && file->path[0] == '/') {
+		fd = sys(__NR_openat, AT_FDCWD, file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		if (fd >= 0) {
 			read_build_id(fd, &mapping);
 			sys(__NR_close, fd);
@@ -94,30 +97,36 @@ static void tell(struct thread *thread, uint64_t start, uint64_t size)
 
 void event_mapped(struct thread *thread, uint64_t start, uint64_t size)
 {
-	if (thread->events.events && size && arena_events())
-		tell(thread, start, PAGE_UP(size));
+	struct maps_entry entry;
+	struct maps_file file;
+
+	if (thread->events.events && size && arena_events() && maps_find_file(start, &entry, &file))
+		tell(thread, start, PAGE_UP(size), &entry, &file);
+}
+
+/* As far as the runtime's own mappings and the program's are not of one piece to the kernel. */
+static bool is_own(uint64_t address)
+{
+	const struct range *range;
+	bool own;
+
+	translate_lock();
+	range = map_at(address);
+	own = range && range->kind == RANGE_OWN;
+	translate_unlock();
+	return own;
 }
 
 void event_mapped_all(struct thread *thread)
 {
-	uint64_t start, end = 0;
-	const struct range *range;
+	struct maps_reader reader;
+	struct maps_entry entry;
+	struct maps_file file;
 
-	if (!thread->events.events || !arena_events())
+	if (!thread->events.events || !arena_events() || !maps_open(&reader))
 		return;
-	for (;;) {
-		/* Telling takes system calls: not with the lock. */
-		translate_lock();
-		range = map_from(end);
-		while (range && (range->kind == RANGE_OWN || !(range->prot & PROT_EXEC)))
-			range = map_next(range);
-		if (range) {
-			start = range->start;
-			end = range->end;
-		}
-		translate_unlock();
-		if (!range)
-			return;
-		tell(thread, start, end - start);
-	}
+	while (maps_next(&reader, &entry, &file))
+		if (entry.start < ADDRESS_MAX && !is_own(entry.start))
+			tell(thread, entry.start, entry.end - entry.start, &entry, &file);
+	maps_close(&reader);
 }

@@ -10,7 +10,7 @@ struct thread;
 /* The program has just mapped this, or protected it in another way. */
 void event_mapped(struct thread *thread, uint64_t start, uint64_t size);
 
-/* Another image runs: all of its code. */
+/* Another image runs: all that is mapped. */
 void event_mapped_all(struct thread *thread);
 
 #endif

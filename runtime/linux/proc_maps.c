@@ -8,13 +8,7 @@
 #include "runtime/sys.h"
 
 /* Lines are read a buffer at a time: "start-end rwxp ..." matters, the rest may be any length. */
-struct reader {
-	int fd;
-	uint32_t at, filled;
-	char buffer[1024];
-};
-
-static int next_char(struct reader *reader)
+static int next_char(struct maps_reader *reader)
 {
 	if (reader->at == reader->filled) {
 		int64_t n = sys(__NR_read, reader->fd, reader->buffer, sizeof(reader->buffer));
@@ -28,7 +22,7 @@ static int next_char(struct reader *reader)
 }
 
 /* A hexadecimal number and the character behind it. */
-static int read_hex(struct reader *reader, uint64_t *value)
+static int read_hex(struct maps_reader *reader, uint64_t *value)
 {
 	int c;
 
@@ -44,7 +38,7 @@ static int read_hex(struct reader *reader, uint64_t *value)
 	}
 }
 
-static bool read_range(struct reader *reader, struct maps_entry *entry)
+static bool read_range(struct maps_reader *reader, struct maps_entry *entry)
 {
 	if (read_hex(reader, &entry->start) != '-' || read_hex(reader, &entry->end) != ' ')
 		return false;
@@ -55,18 +49,17 @@ static bool read_range(struct reader *reader, struct maps_entry *entry)
 	return true;
 }
 
-static bool skip_line(struct reader *reader)
+static void skip_line(struct maps_reader *reader)
 {
-	for (int c = 0; c != '\n';) {
+	int c;
+
+	do
 		c = next_char(reader);
-		if (c < 0)
-			return false;
-	}
-	return true;
+	while (c >= 0 && c != '\n');
 }
 
 /* What follows the permissions: "p 00001000 fe:01 1234      /path". */
-static void read_file(struct reader *reader, struct maps_file *file)
+static void read_file(struct maps_reader *reader, struct maps_file *file)
 {
 	uint64_t number;
 	size_t length = 0;
@@ -89,23 +82,40 @@ static void read_file(struct reader *reader, struct maps_file *file)
 	file->path[length] = '\0';
 }
 
-static bool find(uint64_t at, struct maps_entry *entry, struct maps_file *file)
+bool maps_open(struct maps_reader *reader)
 {
-	struct reader reader = {.at = 0, .filled = 0};
-	bool found = false;
 	int64_t fd = sys(__NR_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
+	*reader = (struct maps_reader){.fd = (int)fd};
+	return fd >= 0;
+}
+
+bool maps_next(struct maps_reader *reader, struct maps_entry *entry, struct maps_file *file)
+{
+	if (!read_range(reader, entry))
 		return false;
-	reader.fd = (int)fd;
-	while (!found && read_range(&reader, entry) && entry->start <= at) {
+	if (file)
+		read_file(reader, file);
+	else
+		skip_line(reader);
+	return true;
+}
+
+void maps_close(const struct maps_reader *reader)
+{
+	sys(__NR_close, reader->fd);
+}
+
+static bool find(uint64_t at, struct maps_entry *entry, struct maps_file *file)
+{
+	struct maps_reader reader;
+	bool found = false;
+
+	if (!maps_open(&reader))
+		return false;
+	while (!found && maps_next(&reader, entry, file) && entry->start <= at)
 		found = at < entry->end;
-		if (found && file)
-			read_file(&reader, file);
-		else if (!skip_line(&reader))
-			break;
-	}
-	sys(__NR_close, fd);
+	maps_close(&reader);
 	return found;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One look into /proc/self/maps. */
+/* Looks into /proc/self/maps. */
 #ifndef RUNTIME_LINUX_PROC_MAPS_H
 #define RUNTIME_LINUX_PROC_MAPS_H
 
@@ -18,6 +18,18 @@ struct maps_file {
 	uint32_t major, minor;
 	char path[4096]; /* "[vdso]", "" of no file */
 };
+
+/* From the lowest address to the highest. What is mapped meanwhile may be in it or not. */
+struct maps_reader {
+	int fd;
+	uint32_t at, filled;
+	char buffer[1024];
+};
+
+bool maps_open(struct maps_reader *reader);
+/* False at the end; @file may be NULL. */
+bool maps_next(struct maps_reader *reader, struct maps_entry *entry, struct maps_file *file);
+void maps_close(const struct maps_reader *reader);
 
 /* The mapping around @at; false when there is none, or no /proc. */
 bool maps_find(uint64_t at, struct maps_entry *entry);
