@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The distribution's perf, unmodified, inside `tally run`. What it prints has to be true."""
+import os
+import re
+import tempfile
+
+from clients import *
+
+WORK = os.environ['WORK']
+WORK_STATIC = os.environ['WORK_STATIC']
+TURNS = 2000000
+FOLDER = tempfile.TemporaryDirectory()
+
+# A turn of work.c is a multiplication, two additions, a comparison and a jump, with loads and stores
+# between them; what the rest of the program executes is little beside it.
+LEAST_INSTRUCTIONS = 5 * TURNS
+MOST_INSTRUCTIONS = 15 * TURNS
+
+
+def path_of(name):
+    return os.path.join(FOLDER.name, name)
+
+
+def perf(*args, **more):
+    need('perf')
+    return inside('perf', *args, **more)
+
+
+# ---- perf stat ----
+
+def stat(*args):
+    """The counts by event, from perf stat -x."""
+    done = perf('stat', '-x', ',', *args)
+    counts = {}
+    for line in done.stderr.splitlines():
+        fields = line.split(',')
+        check(len(fields) > 2, 'not a count: ' + line)
+        counts[fields[2]] = int(fields[0]) if fields[0].isdigit() else fields[0]
+    return counts
+
+
+def case_stat_counts_the_same_each_time_and_what_tally_stat_counts():
+    events = 'instructions:u,branches:u'
+    command = [WORK_STATIC, str(TURNS)]
+    one = stat('-e', events, *command)
+    equal(stat('-e', events, *command), one)
+    check(LEAST_INSTRUCTIONS < one['instructions:u'] < MOST_INSTRUCTIONS, str(one))
+    near(one['branches:u'], TURNS, 0.02, 'branches')
+
+    # The two leave other environments, which the start of a program goes through; the rest is equal.
+    ours = []
+    for turns in (TURNS, 2 * TURNS):
+        done = run(*HOST, TALLY, 'stat', '--json', '--pmu=user', '-e', events, '--', WORK_STATIC,
+                   str(turns))
+        equal(done.returncode, 0, done.stderr)
+        ours.append({row['event']: row['value'] for row in json.loads(done.stderr)['counts']})
+    two = stat('-e', events, WORK_STATIC, str(2 * TURNS))
+    for event in events.split(','):
+        equal(ours[1][event] - ours[0][event], two[event] - one[event], event)
+
+
+def case_stat_without_events_has_all_of_its_own():
+    done = perf('stat', WORK, str(TURNS))
+    for event in ('task-clock', 'page-faults', 'cycles', 'instructions', 'branches',
+                  'branch-misses'):
+        check(number(r'([\d,]+)[\d.]*(?: msec)? +%s' % event, done.stderr) > 0, event)
+    check('not supported' not in done.stderr, done.stderr)
+
+
+def case_stat_ddd_has_caches_and_TLBs():
+    done = perf('stat', '-d', '-d', '-d', WORK, str(TURNS))
+    missing = re.findall(r'<not \w+> +(\S+)', done.stderr)
+    equal(missing, ['L1-dcache-prefetch-misses'], 'what is not counted')
+    count = lambda event: number(r'([\d,]+) +%s ' % event, done.stderr)
+    for unit in ('L1-dcache', 'LLC', 'dTLB', 'iTLB'):
+        check(count(unit + '-load-misses') <= count(unit + '-loads'), done.stderr)
+    check(0 < count('branch-misses') < count('branches') / 100, done.stderr)
+
+
+def case_stat_r_repeats_without_a_difference():
+    done = perf('stat', '-r', '3', '-e', 'instructions:u', WORK_STATIC, str(TURNS))
+    contains(done.stderr, '(3 runs)')
+    check(LEAST_INSTRUCTIONS < number(r'([\d,]+) +instructions:u', done.stderr) < MOST_INSTRUCTIONS)
+    differs = re.search(r'instructions:u.*\+- +([\d.]+)%', done.stderr)
+    check(not differs or float(differs.group(1)) == 0, done.stderr)
+
+
+def case_stat_I_prints_parts_of_the_whole():
+    done = perf('stat', '-I', '20', '-x', ',', '-e', 'instructions:u', WORK_STATIC, str(40 * TURNS))
+    parts = [int(line.split(',')[1]) for line in done.stderr.splitlines()]
+    check(len(parts) > 1, done.stderr)
+    whole = stat('-e', 'instructions:u', WORK_STATIC, str(40 * TURNS))
+    equal(sum(parts), whole['instructions:u'])
+
+
+def case_stat_counts_children_unless_told_not_to():
+    shell = ['sh', '-c', '%s %d; true' % (WORK_STATIC, TURNS)]
+    with_them = stat('-e', 'instructions:u', *shell)['instructions:u']
+    without = stat('-i', '-e', 'instructions:u', *shell)['instructions:u']
+    check(without < LEAST_INSTRUCTIONS / 2 < LEAST_INSTRUCTIONS < with_them,
+          '%d without, %d with' % (without, with_them))
+
+
+def case_stat_a_counts_the_tree():
+    counts = stat('-a', '-e', 'instructions:u', WORK_STATIC, str(TURNS))
+    check(LEAST_INSTRUCTIONS < counts['instructions:u'] < 2 * MOST_INSTRUCTIONS, str(counts))
+
+
+def beside(command, *args):
+    """What @command prints beside a process that works with @args; $p is its number."""
+    script = '%s %s & p=$!; %s; kill $p' % (WORK, ' '.join(args), command)
+    return inside('bash', '-c', script)
+
+
+def case_stat_p_counts_a_process_that_runs():
+    need('perf')
+    done = beside('perf stat -x, -e instructions:u,branches:u -p $p sleep 0.2', '0')
+    instructions = number(r'(\d+),,instructions:u', done.stderr)
+    branches = number(r'(\d+),,branches:u', done.stderr)
+    check(branches > 1000, done.stderr)
+    check(5 < instructions / branches < 15, done.stderr)
+
+
+def case_stat_per_thread_tells_threads_apart():
+    need('perf')
+    done = beside('sleep 0.2; perf stat --per-thread -e instructions:u -p $p sleep 0.3', '0', '3')
+    rows = re.findall(r'work-\d+ +([\d,]+) +instructions:u', done.stderr)
+    equal(len(rows), 3, done.stderr)
+    for row in rows:
+        check(int(row.replace(',', '')) > 1000, done.stderr)
+
+
+# ---- perf record, report, script, annotate ----
+
+def record(*args, turns=TURNS):
+    """The recording of the program, and what perf said."""
+    path = path_of('perf.data')
+    done = perf('record', '-o', path, *args, WORK, str(turns))
+    check('lost' not in done.stderr, done.stderr)
+    return path, done.stderr
+
+
+def report(path, *args):
+    """Shares in percent by symbol, without those who call it."""
+    done = perf('report', '-i', path, '--stdio', '-q', '--no-children', '-g', 'none', '-F',
+                'overhead,sym', *args)
+    rows = re.findall(r'^ *([\d.]+)% +\[.\] (\S+)', done.stdout, re.M)
+    check(rows, 'no rows in:\n%s%s' % (done.stdout, done.stderr))
+    shares = {}
+    for share, symbol in rows:
+        shares[symbol] = shares.get(symbol, 0) + float(share)
+    return shares
+
+
+def check_profile(shares):
+    near(shares.get('hot', 0), 90, 0.2, 'share of hot in %s' % shares)
+
+
+def case_record_by_frequency():
+    check_profile(report(record('-F', '2000')[0]))
+
+
+def case_record_of_cycles_as_precise_as_can_be():
+    path, _ = record('-e', 'cycles:ppp')
+    check_profile(report(path))
+    done = perf('script', '-i', path, '-F', 'comm,event,ip,sym')
+    lines = done.stdout.splitlines()
+    hot = [line for line in lines if re.match(r' *work +cycles:ppp: +[0-9a-f]+ hot$', line)]
+    check(len(hot) > len(lines) / 3, done.stdout)
+
+
+def case_record_by_period_has_a_sample_for_each():
+    path, _ = record('-e', 'instructions:u', '-c', '100003')
+    check_profile(report(path))
+    samples = perf('script', '-i', path, '-F', 'period').stdout.split()
+    equal(set(samples), {'100003'})
+    check(LEAST_INSTRUCTIONS < len(samples) * 100003 < MOST_INSTRUCTIONS, str(len(samples)))
+
+
+def check_callers(path):
+    """Most samples are of hot(), called by work(), called by main()."""
+    done = perf('script', '-i', path, '-F', 'ip,sym')
+    chains = [re.findall(r'^\s+[0-9a-f]+ (\S+)$', chain, re.M)
+              for chain in done.stdout.split('\n\n') if chain.strip()]
+    called = [chain for chain in chains if chain[:3] == ['hot', 'work', 'main']]
+    check(len(called) > len(chains) / 2, '%d of %d:\n%s' % (
+        len(called), len(chains), done.stdout[-1000:]))
+
+
+def case_record_g_knows_who_called():
+    path, _ = record('-g', '-e', 'instructions:u', '-c', '100003')
+    check_profile(report(path))
+    check_callers(path)
+
+
+def case_record_with_stacks_is_unwound():
+    check_callers(record('--call-graph', 'dwarf,1024', '-e', 'instructions:u', '-c', '500009')[0])
+
+
+def case_record_b_has_branches_from_where_they_are_to_where_they_lead():
+    path, _ = record('-b', '-e', 'instructions:u', '-c', '500009')
+    done = perf('script', '-i', path, '-F', 'brstacksym')
+    branches = re.findall(r'(\S+)\+0x[0-9a-f]+/(\S+)\+0x[0-9a-f]+/', done.stdout)
+    check(branches, done.stdout)
+    within = [1 for source, target in branches if source == target == 'hot']
+    check(len(within) > len(branches) / 2, '%d of %d' % (len(within), len(branches)))
+
+
+def case_record_a_sees_the_tree():
+    shares = report(record('-a', '-e', 'instructions:u', turns=10 * TURNS)[0], '--comm', 'work')
+    check(shares.get('hot', 0) > 60, str(shares))
+
+
+def case_record_p_sees_a_process_that_runs():
+    need('perf')
+    path = path_of('attached.data')
+    beside('perf record -q -o %s -F 1000 -p $p sleep 0.3' % path, '0')
+    check_profile(report(path))
+
+
+def case_record_of_several_events_and_threads():
+    path = path_of('threads.data')
+    perf('record', '-q', '-o', path, '-e', 'instructions:u,branches:u', '-c', '100003', WORK,
+         str(TURNS), '3')
+    done = perf('script', '-i', path, '-F', 'tid,event,ip,sym')
+    events = re.findall(r'(\d+) +(\w+):u: +[0-9a-f]+ hot$', done.stdout, re.M)
+    equal({event for _, event in events}, {'instructions', 'branches'})
+    equal(len({tid for tid, _ in events}), 3, 'threads')
+
+
+def case_record_of_a_group_has_its_counts_in_each_sample():
+    path, _ = record('-e', '{instructions:u,branches:u}:S', '-c', '1000003')
+    done = perf('script', '-i', path, '-F', 'event,period')
+    periods = {'instructions': [], 'branches': []}
+    for period, event in re.findall(r'(\d+) +(\w+):', done.stdout):
+        periods[event].append(int(period))
+    equal(set(periods['instructions'][1:]), {1000003}, 'instructions between samples')
+    equal(len(periods['branches']), len(periods['instructions']), 'values of branches')
+    check(5 < 1000003 / periods['branches'][-1] < 15, str(periods))
+
+
+def case_record_into_a_pipe():
+    need('perf')
+    done = inside('bash', '-c', 'perf record -q -e instructions:u -c 100003 -o - %s %d | '
+                  'perf report -i - --stdio -q -F overhead,sym' % (WORK, TURNS))
+    share = re.search(r'([\d.]+)% +\[.\] hot', done.stdout)
+    check(share and 70 < float(share.group(1)) < 100, done.stdout + done.stderr)
+
+
+def case_annotate_shows_the_loop():
+    need('objdump')
+    path, _ = record('-e', 'instructions:u', '-c', '10007')
+    done = perf('annotate', '-i', path, '--stdio', '-s', 'hot')
+    rows = re.findall(r'^ +([\d.]+) +: +[0-9a-f]+: +(\w+)', done.stdout, re.M)
+    near(sum(float(share) for share, _ in rows), 100, 0.05, 'all of\n' + done.stdout)
+    loop = [float(share) for share, _ in rows if float(share) > 3]
+    check(5 <= len(loop) <= 15, 'instructions of the loop, of about the same share:\n' + done.stdout)
+
+
+# ---- perf top ----
+
+def case_top_lists_what_runs():
+    need('perf')
+    path = path_of('top')
+    beside('timeout -s INT 20 perf top --stdio -d 1 -e instructions:u </dev/null >%s 2>&1 & '
+           'for i in $(seq 80); do sleep 0.2; grep -qa "%%.* hot" %s && break; done; '
+           'kill -INT $!; wait $!' % (path, path), '0')
+    with open(path, errors='replace') as file:
+        shown = file.read()
+    shares = re.findall(r'([\d.]+)% +work +\[.\] hot', shown)
+    check(shares and float(shares[-1]) > 50, shown[-2000:])
+
+
+if __name__ == '__main__':
+    main()
