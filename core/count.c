@@ -4,6 +4,7 @@
 #include "core/arena.h"
 #include "core/host.h"
 #include "core/output.h"
+#include "core/sum.h"
 #include "core/time.h"
 
 void core_look(struct core_task *task)
@@ -28,6 +29,8 @@ static const struct core_task *task_of(const struct core_event *event)
 
 uint64_t core_count_counter(const struct core_task *task, const struct core_event *event)
 {
+	if (core_is_sum(event->kind))
+		return core_sum_read(task, event->kind);
 	return event->kind < CORE_COUNTED_KINDS ? core_counter_read(task, event->kind) : 0;
 }
 

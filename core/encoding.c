@@ -142,12 +142,33 @@ struct alias {
 /*
  * Codes that a vendor's processors have for what the virtual one counts: programs look at the
  * processor that they find and ask in its language, libpfm4 and PAPI's presets for one. They mean
- * different things to different vendors, so the host's decides. The three with a umask alone are
- * what Intel's fixed counters are called by the kernel's tables and by libpfm4.
+ * different things to different vendors, so the host's decides. What they mean to one generation
+ * of a vendor's only, or differently to two, is left out.
  */
 static const struct alias intel[] = {
-	{0x00c4, CORE_BRANCHES}, {0x00c5, CORE_BRANCH_MISSES}, {0x0100, CORE_INSTRUCTIONS},
-	{0x0200, CORE_CYCLES},	 {0x0300, CORE_REF_CYCLES},
+	{0x0100, CORE_INSTRUCTIONS}, /* the fixed counters, as the kernel and libpfm4 call them */
+	{0x0200, CORE_CYCLES},
+	{0x0300, CORE_REF_CYCLES},
+	{0x00c4, CORE_BRANCHES},
+	{0x02c4, CORE_CALLS},
+	{0x08c4, CORE_RETURNS},
+	{0x10c4, CORE_BRANCHES_NOT_TAKEN},
+	{0x11c4, CORE_BRANCHES_CONDITIONAL},
+	{0x20c4, CORE_BRANCHES_TAKEN},
+	{0x00c5, CORE_BRANCH_MISSES},
+	{0x81d0, CORE_LOADS},
+	{0x82d0, CORE_STORES},
+	{0x83d0, CORE_OPERANDS},
+	{0x0151, CORE_L1D_MISSES}, /* L1D.REPLACEMENT */
+	/* L2_RQSTS: what is asked for, and what of that is not there */
+	{0xe124, CORE_L1D_LOAD_MISSES},
+	{0xe224, CORE_L1D_STORE_MISSES},
+	{0xe424, CORE_L1I_LOAD_MISSES},
+	{0xe724, CORE_L1D_MISSES},
+	{0x2124, CORE_LLC_LOADS},
+	{0x2224, CORE_LLC_STORES},
+	{0x2424, CORE_L2_CODE_MISSES},
+	{0xc424, CORE_L2_CODE_HITS},
 };
 static const struct alias amd[] = {
 	{0x0076, CORE_CYCLES},
@@ -159,6 +180,16 @@ static const struct alias amd[] = {
 	{0x00d1, CORE_BRANCHES_CONDITIONAL},
 	{0x0129, CORE_LOADS},
 	{0x0229, CORE_STORES},
+	{0x0729, CORE_OPERANDS},
+	/* requests to L2: of all data, of code; and how they fared */
+	{0xe860, CORE_L1D_MISSES},
+	{0x1060, CORE_L1I_LOAD_MISSES},
+	{0x0864, CORE_L2_DATA_MISSES},
+	{0xf064, CORE_L2_DATA_HITS},
+	{0x0164, CORE_L2_CODE_MISSES},
+	{0x0664, CORE_L2_CODE_HITS},
+	{0xff45, CORE_DTLB_MISSES},
+	{0xf045, CORE_DTLB_WALKS},
 };
 
 #define RAW_CODE    0xffffUL

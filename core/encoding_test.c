@@ -150,6 +150,8 @@ static void the_architectural_codes_are_known_in_both_spellings(void **state)
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x412e), CORE_LLC_MISSES);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc4), CORE_BRANCHES);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc5), CORE_BRANCH_MISSES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0151), CORE_L1D_MISSES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xe860), -EINVAL);
 	/* edge, invert and a counter mask would be something else */
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x4000c0), CORE_INSTRUCTIONS);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0400c0), -EINVAL);
@@ -170,6 +172,8 @@ static void on_an_amd_host_raw_codes_are_amds(void **state)
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc2), CORE_BRANCHES);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc4), CORE_BRANCHES_TAKEN);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xd1), CORE_BRANCHES_CONDITIONAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xe860), CORE_L1D_MISSES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0151), -EINVAL);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc5), -EINVAL);
 	settings->vendor = CORE_VENDOR_INTEL;
 }

@@ -67,6 +67,17 @@ enum core_kind {
 	CORE_ZERO = CORE_COUNTED_KINDS, /* dummy, alignment and emulation faults, bpf-output */
 	CORE_BREAKPOINT,
 
+	/* Several of the above together (core/sum.h). */
+	CORE_FIRST_SUM,
+	CORE_BRANCHES_NOT_TAKEN = CORE_FIRST_SUM,
+	CORE_OPERANDS, /* loads and stores */
+	CORE_L1D_MISSES,
+	CORE_L2_DATA_HITS,
+	CORE_L2_DATA_MISSES,
+	CORE_L2_CODE_HITS,
+	CORE_L2_CODE_MISSES,
+	CORE_DTLB_MISSES,
+
 	CORE_KINDS,
 };
 

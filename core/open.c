@@ -14,6 +14,7 @@
 #include "core/output.h"
 #include "core/read_format.h"
 #include "core/schedule.h"
+#include "core/sum.h"
 
 /* ---- what no event can be ---- */
 
@@ -83,7 +84,8 @@ static int check_event(const struct core_event *event, const struct core_target 
 	kind = core_encoding(attr);
 	if (kind < 0)
 		return kind;
-	if (names_vector_registers(attr))
+	if (names_vector_registers(attr) ||
+	    (core_is_sum((unsigned int)kind) && attr->sample_period))
 		return -EOPNOTSUPP;
 	if (attr->type == PERF_TYPE_BREAKPOINT && kind == CORE_ZERO && attr->bp_addr >> 63 &&
 	    !rights->perfmon)

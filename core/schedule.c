@@ -7,6 +7,7 @@
 #include "core/host.h"
 #include "core/lock.h"
 #include "core/output.h"
+#include "core/sum.h"
 
 void core_task_lock(struct core_task *task)
 {
@@ -213,7 +214,7 @@ static uint64_t extras_of(const struct core_event *event)
 	return extras;
 }
 
-/* Beside what @event counts: only the model knows how far away an operand was. */
+/* What @event counts. Beside that, only the model knows how far away a sample's operand was. */
 static uint64_t wanted_by(const struct core_event *event)
 {
 	const uint64_t access =
@@ -221,6 +222,8 @@ static uint64_t wanted_by(const struct core_event *event)
 	const bool asks = event->period && event->kind < CORE_HARDWARE_KINDS &&
 			  event->attr.sample_type & access;
 
+	if (core_is_sum(event->kind))
+		return core_sum_kinds(event->kind);
 	return CORE_KIND_BIT(event->kind) | (asks ? CORE_KIND_BIT(CORE_L1D_LOAD_MISSES) : 0);
 }
 
@@ -234,7 +237,7 @@ static void publish(struct core_task *task)
 		if (event->state != CORE_ACTIVE)
 			continue;
 		extras |= extras_of(event);
-		if (event->kind >= CORE_COUNTED_KINDS)
+		if (event->kind >= CORE_COUNTED_KINDS && !core_is_sum(event->kind))
 			continue;
 		wanted |= wanted_by(event);
 		if (event->period)

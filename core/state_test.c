@@ -56,6 +56,34 @@ static void an_event_counts_from_its_opening(void **state)
 	assert_int_equal(count.lost, 0);
 }
 
+/* Of a processor's event that is several of our counters together. */
+static void a_sum_counts_what_its_parts_count(void **state)
+{
+	struct perf_event_attr attr =
+		test_attr(PERF_TYPE_RAW, 0xc424); /* L2 hits of code, Intel's */
+	uint32_t event;
+
+	(void)state;
+	fake_run(CORE_L1I_LOAD_MISSES, 1000);
+	event = tree_open(&attr, fake.task, -1, 0);
+	assert_int_equal(fake.task->wanted, CORE_KIND_BIT(CORE_L1I_LOAD_MISSES) |
+						    CORE_KIND_BIT(CORE_LLC_LOADS) |
+						    CORE_KIND_BIT(CORE_LLC_STORES) |
+						    CORE_KIND_BIT(CORE_LLC_REFERENCES));
+	fake_run(CORE_L1I_LOAD_MISSES, 10);
+	fake_run(CORE_LLC_REFERENCES, 7);
+	fake_run(CORE_LLC_LOADS, 3);
+	fake_run(CORE_LLC_STORES, 2);
+	assert_int_equal(tree_value(event), 10 - (7 - 3 - 2));
+	core_disable(event, false);
+	fake_run(CORE_L1I_LOAD_MISSES, 100);
+	assert_int_equal(tree_value(event), 8);
+	assert_int_equal(fake.task->wanted, 0);
+
+	attr.sample_period = 1000;
+	assert_int_equal(tree_refused(&attr, fake.task, -1, 0), EOPNOTSUPP);
+}
+
 static void a_disabled_event_stands_still(void **state)
 {
 	uint32_t event = instructions(true, 0);
@@ -474,6 +502,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(an_event_counts_from_its_opening, begin, end),
+		cmocka_unit_test_setup_teardown(a_sum_counts_what_its_parts_count, begin, end),
 		cmocka_unit_test_setup_teardown(a_disabled_event_stands_still, begin, end),
 		cmocka_unit_test_setup_teardown(reset_clears_the_value_alone, begin, end),
 		cmocka_unit_test_setup_teardown(a_group_goes_with_its_leader, begin, end),
