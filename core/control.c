@@ -31,6 +31,15 @@ void core_switch_off(const struct core_task *task, struct core_event *event)
 
 /* ---- to whom ---- */
 
+/* @task may be NULL: it has ended. */
+static void leave(struct core_task *task)
+{
+	if (!task)
+		return;
+	core_schedule(task);
+	core_task_unlock(task);
+}
+
 /* Also when the task has ended, and there is nothing to lock: the count can still be reset. */
 static void act_here(struct core_event *event, bool group, action *act)
 {
@@ -42,10 +51,7 @@ static void act_here(struct core_event *event, bool group, action *act)
 	} else {
 		act(task, event);
 	}
-	if (!task)
-		return;
-	core_schedule(task);
-	core_task_unlock(task);
+	leave(task);
 }
 
 static void act_on_copies(struct core_event *event, action *act)
@@ -98,11 +104,36 @@ int core_reset(uint32_t event, bool group)
 	return act(event, group, core_count_reset);
 }
 
+/* Most programs measure themselves: then it is one task, which is looked at once. */
+static void act_on_created(const struct core_task *creator, action *what)
+{
+	struct core_task *locked = NULL;
+
+	for (uint32_t index = creator->created; index; index = core_event(index)->next_created) {
+		struct core_event *event = core_event(index);
+
+		if (!locked || event->task != core_page(locked)) {
+			leave(locked);
+			locked = core_event_lock(event);
+		}
+		what(locked, event);
+	}
+	leave(locked);
+}
+
 int core_prctl(struct core_task *task, bool on)
 {
+	action *const what = on ? enable : core_switch_off;
+	bool everybody = false;
+
 	core_lock(&core_tree()->lock);
-	for (uint32_t index = task->created; index; index = core_event(index)->next_created)
-		act_everywhere(core_event(index), false, on ? enable : core_switch_off);
+	act_on_created(task, what);
+	for (uint32_t index = task->created; index; index = core_event(index)->next_created) {
+		act_on_copies(core_event(index), what);
+		everybody |= core_event(index)->everybody;
+	}
+	if (everybody)
+		core_schedule_all();
 	core_unlock(&core_tree()->lock);
 	return 0;
 }

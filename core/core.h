@@ -210,7 +210,22 @@ bool core_breakpoint_at(const struct core_task *task, unsigned int type, uint64_
 			size_t size);
 
 /* The value of a task's counter, from anywhere. */
-uint64_t core_counter_read(const struct core_task *task, enum core_kind kind);
+static inline uint64_t core_counter_read(const struct core_task *task, enum core_kind kind)
+{
+	uint64_t value = 0;
+
+	for (unsigned int tries = 0; tries < CORE_TASK_TRIES; tries++) {
+		uint32_t before = __atomic_load_n(&task->sequence, __ATOMIC_ACQUIRE);
+
+		value = (uint64_t)__atomic_load_n(&task->counter[kind], __ATOMIC_RELAXED) +
+			(uint64_t)__atomic_load_n(&task->bias[kind], __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(before & 1) && __atomic_load_n(&task->sequence, __ATOMIC_RELAXED) == before)
+			break;
+		__builtin_ia32_pause();
+	}
+	return value;
+}
 
 /* ---- what the program did: records for whoever asked (core/sideband.c) ---- */
 

@@ -59,7 +59,7 @@ static void add_times(struct core_count *count, const struct core_task *task,
 		count->running += passed;
 }
 
-void core_count_times(const struct core_task *task, struct core_event *event)
+void core_count_times_passed(const struct core_task *task, struct core_event *event)
 {
 	add_times(&event->count, task, event);
 	event->stamp = task->now;
@@ -91,12 +91,10 @@ void core_count_out(const struct core_task *task, struct core_event *event)
 
 void core_count_state(const struct core_task *task, struct core_event *event, enum core_state state)
 {
-	if (event->leader == core_index(event)) {
-		core_for_each_in_group(member, event)
+	core_count_times(task, event);
+	if (event->members)
+		core_for_each_in_group(member, core_event(event->next_member))
 			core_count_times(task, member);
-	} else {
-		core_count_times(task, event);
-	}
 	event->state = (uint8_t)state;
 }
 

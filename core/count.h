@@ -44,7 +44,12 @@ void core_count_state(const struct core_task *task, struct core_event *event,
 		      enum core_state state);
 
 /* Times of @event alone; before something changes by which they go. */
-void core_count_times(const struct core_task *task, struct core_event *event);
+void core_count_times_passed(const struct core_task *task, struct core_event *event);
+static inline void core_count_times(const struct core_task *task, struct core_event *event)
+{
+	if (event->stamp != task->now)
+		core_count_times_passed(task, event);
+}
 
 /* Back to 0. The times go on, and so does what has been counted towards the next sample. */
 void core_count_reset(const struct core_task *task, struct core_event *event);

@@ -12,23 +12,6 @@ void core_counters_init(struct core_task *task)
 	}
 }
 
-uint64_t core_counter_read(const struct core_task *task, enum core_kind kind)
-{
-	uint64_t value = 0;
-
-	for (unsigned int tries = 0; tries < CORE_TASK_TRIES; tries++) {
-		uint32_t before = __atomic_load_n(&task->sequence, __ATOMIC_ACQUIRE);
-
-		value = (uint64_t)__atomic_load_n(&task->counter[kind], __ATOMIC_RELAXED) +
-			(uint64_t)__atomic_load_n(&task->bias[kind], __ATOMIC_RELAXED);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (!(before & 1) && __atomic_load_n(&task->sequence, __ATOMIC_RELAXED) == before)
-			break;
-		__builtin_ia32_pause();
-	}
-	return value;
-}
-
 void core_counter_raise(struct core_task *task, enum core_kind kind, uint64_t value)
 {
 	uint64_t bias = (uint64_t)task->bias[kind];

@@ -115,15 +115,21 @@ static bool is_its_time(const struct core_task *task, const struct core_event *l
 }
 
 /* The time of a cgroup is that in which its tasks run. For everybody else it just goes on. */
-static bool is_here(const struct core_task *task, struct core_event *leader)
+static void pass_time(const struct core_task *task, struct core_event *leader, bool elsewhere)
 {
-	bool here = is_its_time(task, leader), elsewhere = !here || task->everybody;
-
-	if (!leader->cgroup || leader->elsewhere == elsewhere)
-		return here;
+	if (leader->elsewhere == elsewhere)
+		return;
 	core_for_each_in_group(event, leader)
 		core_count_times(task, event);
 	leader->elsewhere = elsewhere;
+}
+
+static inline bool is_here(const struct core_task *task, struct core_event *leader)
+{
+	bool here = is_its_time(task, leader);
+
+	if (leader->cgroup)
+		pass_time(task, leader, !here || task->everybody);
 	return here;
 }
 
@@ -257,10 +263,12 @@ static void publish(struct core_task *task)
 static void consider_all(struct core_task *task)
 {
 	core_for_each_event(event, task) {
-		struct room room = {.counters = UINT32_MAX};
-
-		if (is_leader(event))
-			consider(task, event, &room);
+		if (!is_leader(event))
+			continue;
+		if (!is_here(task, event))
+			core_schedule_off(task, event);
+		else if (core_enabled(event)) /* else it has been put off when it was disabled */
+			group_in(task, event);
 	}
 }
 

@@ -189,12 +189,11 @@ static void instrument(struct thread *thread)
 void tasks_follow(struct thread *thread)
 {
 	struct core_task *task = &thread->events;
-	int cpu = tasks_cpu();
 
 	if (!arena_events())
 		return;
-	if (task->bound && task->cpu != cpu)
-		core_task_cpu(task, cpu);
+	if (task->bound) /* to ask takes as long as all the rest */
+		core_task_cpu(task, tasks_cpu());
 	core_task_regroup(task); /* nobody tells whom somebody else has moved */
 	core_task_update(task);
 	instrument(thread);
