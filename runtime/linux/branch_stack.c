@@ -41,7 +41,7 @@ void linux_branch_before(struct thread *thread)
 	struct insn insn;
 
 	stack->pc = 0;
-	if (!insn_decode(&insn, code, core_host_read(code, thread->regs.rip, sizeof(code))))
+	if (!insn_decode(&insn, code, linux_code(code, thread->regs.rip, sizeof(code))))
 		return;
 	stack->type = type_of(&insn);
 	stack->next = thread->regs.rip + insn.length;

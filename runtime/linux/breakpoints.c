@@ -96,7 +96,7 @@ bool linux_before_insn(struct thread *thread)
 		core_breakpoint(&thread->events, HW_BREAKPOINT_X, thread->regs.rip, 1);
 		return false;
 	}
-	size = core_host_read(code, thread->regs.rip, sizeof(code));
+	size = linux_code(code, thread->regs.rip, sizeof(code));
 	if (!insn_decode(&insn, code, size))
 		return true; /* a fault, as it will turn out */
 	insn_effects(&insn, &effects);

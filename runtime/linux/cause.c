@@ -21,11 +21,6 @@ void linux_step_before(struct thread *thread)
 	thread->task->stepped = thread->regs;
 }
 
-size_t linux_code(void *to, uint64_t from, size_t size)
-{
-	return core_host_read(to, from, size);
-}
-
 void cause_forget(struct thread *thread)
 {
 	thread->task->stepped.rip = 0;
@@ -65,7 +60,7 @@ static void find_access(const struct regs *regs, enum core_kind kind, struct cor
 	uint8_t code[INSN_MAX];
 	struct insn insn;
 
-	if (!insn_decode(&insn, code, core_host_read(code, regs->rip, sizeof(code))))
+	if (!insn_decode(&insn, code, linux_code(code, regs->rip, sizeof(code))))
 		return;
 	insn_effects(&insn, &effects);
 	memory = choose(&effects, kind);

@@ -34,6 +34,9 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 /* Decodes the instruction at b->pc. Returns 0, or how that fails, with @fault filled in. */
 bool fetch(struct builder *b, struct build_fault *fault);
 
+/* The same of code at @pc, of which @size bytes are there, without taking it. */
+bool look_at(struct insn *insn, uint64_t pc, size_t size);
+
 /* ---- check.c ---- */
 
 /* How much of the code at b->pc a fragment that checks itself may be made from: b->limit

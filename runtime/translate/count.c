@@ -84,7 +84,7 @@ static bool look(const struct builder *b, uint64_t pc, struct insn *insn)
 		return false;
 	if (end > b->range.end)
 		end = b->range.end;
-	return insn_decode(insn, (const uint8_t *)pc, end - pc);
+	return look_at(insn, pc, end - pc);
 }
 
 /*

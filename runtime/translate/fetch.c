@@ -2,11 +2,18 @@
 /*
  * The program's code as the builder reads it: in place, or, where it may be changed meanwhile, from
  * a copy. Instructions at the end of what may be executed go through a window, so that nothing
- * behind it is touched and the builder can copy 16 bytes without asking.
+ * behind it is touched and the builder can copy 16 bytes without asking. So do those that a probe
+ * hides.
  */
 #include "runtime/translate/build.h"
 
 #include <linux/signal.h>
+
+/* Whether the kernel hides the @byte there behind a breakpoint. */
+static bool is_probe(const uint8_t *code, uint64_t pc, uint8_t *byte)
+{
+	return __builtin_expect(*code == 0xcc, 0) && linux_probed(pc, byte);
+}
 
 /*
  * Where the builder asks the memory map, a rehearsal knows that the instruction was there: what is
@@ -30,6 +37,8 @@ static unsigned int readable(struct builder *b, unsigned int want, struct build_
 		}
 		b->window[n] = *(const uint8_t *)pc;
 	}
+	if (n && !b->range.writable)
+		is_probe(b->window, b->pc, b->window);
 	return n;
 }
 
@@ -62,16 +71,32 @@ static bool through_window(struct builder *b, struct build_fault *fault)
 	return false;
 }
 
+bool look_at(struct insn *insn, uint64_t pc, size_t size)
+{
+	const uint8_t *code = (const uint8_t *)pc;
+	uint8_t window[16];
+
+	if (!insn_decode(insn, code, size))
+		return false;
+	if (!is_probe(code, pc, window))
+		return true;
+	if (size > sizeof(window))
+		size = sizeof(window);
+	for (size_t n = 1; n < size; n++)
+		window[n] = code[n];
+	return insn_decode(insn, window, size);
+}
+
 bool fetch(struct builder *b, struct build_fault *fault)
 {
 	fault->signo = 0;
-	if (b->pc < b->range.start || b->range.end < 16 || b->pc > b->range.end - 16) {
+	b->code = (const uint8_t *)b->pc;
+	if (b->pc < b->range.start || b->range.end < 16 || b->pc > b->range.end - 16 ||
+	    (!b->range.writable && is_probe(b->code, b->pc, b->window))) {
 		if (through_window(b, fault))
 			return true;
-	} else {
-		b->code = (const uint8_t *)b->pc;
-		if (insn_decode(&b->insn, b->code, 16))
-			return true;
+	} else if (insn_decode(&b->insn, b->code, 16)) {
+		return true;
 	}
 	/* Else the bytes ended too soon, and @fault says why. */
 	if (b->insn.length == INSN_MAX)

@@ -203,6 +203,12 @@ size_t linux_code(void *to, uint64_t from, size_t size)
 	return size;
 }
 
+bool linux_probed(uint64_t pc, uint8_t *byte)
+{
+	(void)pc, (void)byte;
+	return false;
+}
+
 void linux_step_before(struct thread *t)
 {
 	(void)t;

@@ -198,7 +198,7 @@ static bool look(const struct builder *b, uint64_t pc, struct insn *insn)
 {
 	if ((pc ^ b->pc) >> PAGE_SHIFT)
 		return false;
-	return insn_decode(insn, (const uint8_t *)pc, PAGE_SIZE - pc % PAGE_SIZE);
+	return look_at(insn, pc, PAGE_SIZE - pc % PAGE_SIZE);
 }
 
 enum { LOOK_INSNS = 24 };

@@ -184,8 +184,15 @@ void linux_step_before(struct thread *thread);
 void linux_branch_before(struct thread *thread);
 void linux_branch_after(struct thread *thread);
 
-/* Copies code of the program, which may be there no longer; returns how many bytes. */
+/* Copies an instruction of the program, and what follows, which may be there no longer; returns how
+ * many bytes. Of a probe, what it hides. */
 size_t linux_code(void *to, uint64_t from, size_t size);
+
+/*
+ * Whether the breakpoint at @pc was put there by the kernel, as a probe, and the program has @byte
+ * there. From a signal handler, too; takes no lock, and some 6 KiB of stack.
+ */
+bool linux_probed(uint64_t pc, uint8_t *byte);
 
 /* thread->pending is not 0. */
 void linux_deliver(struct thread *thread);

@@ -496,5 +496,65 @@ def case_the_runtime_says_how_it_is_started():
     contains(done.stderr, 'tally run')
 
 
+class Uprobe:
+    """A probe of the kernel's at each offset of a file, in every process that maps it."""
+    TRACING = '/sys/kernel/tracing/'
+
+    def __init__(self, path, offsets):
+        self.group = 'tally_%d' % os.getpid()
+        self.lines = ['p:%s/at_%x %s:0x%x' % (self.group, offset, path, offset)
+                      for offset in offsets]
+
+    def write(self, name, text):
+        file = os.open(self.TRACING + name, os.O_WRONLY | os.O_APPEND)
+        try:
+            os.write(file, text.encode() + b'\n')
+        finally:
+            os.close(file)
+
+    def __enter__(self):
+        try:
+            for line in self.lines:
+                self.write('uprobe_events', line)
+            self.write('events/%s/enable' % self.group, '1')
+        except OSError as error:
+            self.__exit__()
+            skip('no uprobes: %s' % error.strerror)
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(OSError):
+            self.write('events/%s/enable' % self.group, '0')
+        with contextlib.suppress(OSError):
+            self.write('uprobe_events', '-:%s/' % self.group)
+
+
+def code_offsets(path, name):
+    """Of the first instructions of function @name of an executable at fixed addresses."""
+    out = subprocess.run(['objdump', '-d', '--no-show-raw-insn', '--disassemble=' + name, path],
+                         stdout=subprocess.PIPE, text=True, check=True).stdout
+    lines = [line.split(':')[0] for line in out.splitlines() if line.startswith('  ')]
+    with open(path, 'rb') as file:
+        headers = file.read(4096)
+    base, number = struct.unpack_from('<Q', headers, 32)[0], struct.unpack_from('<H', headers, 56)[0]
+    for address in (int(line, 16) for line in lines[:4]):
+        for i in range(number):
+            kind, _, offset, start, _, size = struct.unpack_from('<IIQQQQ', headers, base + 56 * i)
+            if kind == 1 and start <= address < start + size:
+                yield address - start + offset
+
+
+def case_probes_of_the_kernel_do_not_show():
+    need_root()
+    if not shutil.which('objdump'):
+        skip('needs objdump')
+    with Folder() as folder:
+        path = shutil.copy(TARGET, folder.path)
+        offsets = list(code_offsets(path, 'main'))
+        check(len(offsets) == 4, offsets)
+        with Uprobe(path, offsets):
+            equal(same(path, 'again', '3').stdout.split(), ['3', '2', '1', '0'])
+
+
 if __name__ == '__main__':
     main()
