@@ -12,8 +12,6 @@
 #include "tool/memory.h"
 
 /* For help, which the session's options lead to. */
-const struct tool_command *const tool_commands[] = {NULL};
-
 /* Functions of this program, resolved as those of a recording are. */
 struct fixture {
 	struct tally_symbols *symbols;

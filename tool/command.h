@@ -57,7 +57,7 @@ struct tool_command {
 };
 
 /* Ends with a row whose name is NULL. */
-extern const struct tool_command *const tool_commands[];
+extern const struct tool_command *tool_commands[];
 
 /* The parsing of one command line. Zero it but for the first three members. */
 struct tool_parse {

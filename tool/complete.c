@@ -164,7 +164,7 @@ static void complete_words(struct typed typed, const char *words)
 
 static void complete_commands(struct typed typed)
 {
-	for (const struct tool_command *const *c = tool_commands; *c; c++)
+	for (const struct tool_command **c = tool_commands; *c; c++)
 		offer(typed, (*c)->name, (*c)->summary);
 }
 
@@ -296,7 +296,7 @@ int tool_complete(int argc, char **argv)
 		complete_commands((struct typed){argv[0], argv[0]});
 		return TOOL_OK;
 	}
-	for (const struct tool_command *const *c = tool_commands; *c; c++)
+	for (const struct tool_command **c = tool_commands; *c; c++)
 		if (!strcmp((*c)->name, argv[0]))
 			complete_command_line(*c, argc, argv);
 	return TOOL_OK;

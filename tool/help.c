@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* `tally help`: what the tables of commands and options say, for people. */
+/* `tally help COMMAND`: what the table of options says, for people. */
 #include "tool/help.h"
 
 #include <string.h>
-
-void tool_help(FILE *out)
-{
-	fputs("usage: tally COMMAND [options]\n\n", out);
-	for (const struct tool_command *const *c = tool_commands; *c; c++)
-		fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
-	fputs("\n'tally help COMMAND' describes its options; 'tally doctor' says what this machine can "
-	      "measure.\n",
-	      out);
-}
 
 void tool_help_command(const struct tool_command *command, FILE *out)
 {

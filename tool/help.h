@@ -6,7 +6,6 @@
 
 #include "tool/command.h"
 
-void tool_help(FILE *out);
 void tool_help_command(const struct tool_command *command, FILE *out);
 
 #endif

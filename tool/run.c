@@ -14,6 +14,7 @@
 #include "monitor/monitor.h"
 #include "tool/command.h"
 #include "tool/commands.h"
+#include "tool/parts.h"
 
 enum { OPTION_PARANOID = 256, OPTION_COUNTERS, OPTION_HOST };
 
@@ -26,35 +27,6 @@ static const struct tool_option option_table[] = {
 	 .help = "whether the kernel counts what it can: software events, tracepoints (default auto)"},
 	{0},
 };
-
-/* The folder of this very program, without a slash at its end. */
-static bool own_folder(char folder[PATH_MAX])
-{
-	ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
-	char *slash;
-
-	if (n <= 0)
-		return false;
-	folder[n] = '\0';
-	slash = strrchr(folder, '/');
-	if (slash)
-		*slash = '\0';
-	return slash;
-}
-
-/* Beside the tool where it was built, in libexec where it was installed or moved to. */
-static bool find_runtime(char path[PATH_MAX])
-{
-	static const char *const places[] = {"/tally-rt", "/../libexec/tally/tally-rt"};
-	char folder[PATH_MAX];
-
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places) && own_folder(folder); i++)
-		if (snprintf(path, PATH_MAX, "%s%s", folder, places[i]) < PATH_MAX &&
-		    !access(path, X_OK))
-			return true;
-	strcpy(path, TALLY_LIBEXEC "/tally-rt");
-	return !access(path, X_OK);
-}
 
 /* Ends as the command did: whoever waits for us sees what it would have seen. */
 static int end_like(int status)
@@ -122,7 +94,7 @@ static int run(const struct tool_command *command, int argc, char **argv)
 		return key == -2 ? TOOL_OK : TOOL_USAGE;
 	if (parse.index >= argc)
 		return tool_usage(command, "no command to run");
-	if (!find_runtime(runtime))
+	if (!tool_find_part("tally-rt", runtime))
 		return tool_fail(
 			"cannot find tally-rt, which belongs to tally: install tally anew");
 	if (monitor_run(runtime, &options, argv + parse.index, &status, &err)) {

@@ -20,7 +20,7 @@ def crippled(*prefix):
     """JSON of the tool run under a wrapper; a copy, since others may not reach the build folder."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        copy = shutil.copy(TALLY, folder)
+        copy = copy_tool(folder)
         done = run(*prefix, copy, 'doctor', '--json')
         text = run(*prefix, copy, 'doctor')
     equal(text.returncode, done.returncode)
@@ -130,7 +130,7 @@ def case_uprobe_takes_more_than_perfmon():
     perfmon = (*NOBODY, '--inh-caps=-all,+perfmon', '--ambient-caps=-all,+perfmon')
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        copy = shutil.copy(TALLY, folder)
+        copy = copy_tool(folder)
         found = json.loads(run(*perfmon, copy, 'doctor', '--json').stdout)
         done = run(*perfmon, copy, 'stat', '-j', '-e', 'page-faults,uprobe:%s:0x1000' % copy,
                    '--', 'true')

@@ -232,7 +232,7 @@ def case_another_user_is_told_what_to_type():
         skip('tracefs is open to everybody here')
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        copy = shutil.copy(TALLY, folder)
+        copy = copy_tool(folder)
         nobody = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', copy, 'list')
         done = run(*nobody, '--attr', 'sched:sched_switch')
         equal(done.returncode, 1)

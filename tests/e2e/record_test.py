@@ -477,7 +477,7 @@ def case_ordinary_users_record_their_own():
         skip('needs setpriv')
     with folder() as path:
         os.chmod(path, 0o777)
-        tool = shutil.copy(TALLY, path)
+        tool = copy_tool(path)
         target = shutil.copy(TARGET, path)
         done = run(*NOBODY, tool, 'record', '-e', 'cpu-clock', '--', target, 'spin', '100')
         if done.returncode and 'paranoid is' in done.stderr:

@@ -392,8 +392,7 @@ def case_privileged_programs_keep_their_privileges():
         # Its owner has nothing to gain from it: it is a program as any other.
         equal(under(path, '-u').stderr, '')
         # Where the tests were built, nobody may have no way to.
-        tool = shutil.copy(TALLY, folder.path)
-        shutil.copy(RT, folder.path)
+        tool = copy_tool(folder.path)
         as_nobody = lambda: os.setuid(65534)
         done = run(tool, 'run', '--', path, '-u', preexec_fn=as_nobody)
         equal((done.stdout, done.returncode), ('0\n', 0))

@@ -613,7 +613,7 @@ def case_without_rights_user_code_is_counted_and_marked():
             skip('perf_event_paranoid allows the kernel')
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        copy = shutil.copy(TALLY, folder)
+        copy = copy_tool(folder)
         done = run(*NOBODY, copy, 'stat', '-j', '-e', 'page-faults', '--', 'true')
         equal(done.returncode, 0, done.stderr)
         found = json.loads(done.stderr)['counts'][0]

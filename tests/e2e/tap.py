@@ -14,6 +14,7 @@ import fcntl
 import inspect
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -74,6 +75,13 @@ def run(*argv, timeout=60, **more):
     env = dict(os.environ, LC_ALL='C', **more.pop('env', {}))
     return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           timeout=timeout, env=env, **more)
+
+
+def copy_tool(folder):
+    """The tool with what belongs to it, where others may reach it; returns its path."""
+    for part in 'tally-tools.so', 'tally-rt':
+        shutil.copy(os.path.join(os.path.dirname(TALLY), part), folder)
+    return shutil.copy(TALLY, folder)
 
 
 def tally(*args, **more):

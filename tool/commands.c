@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* tally: one table of commands, one file for each. */
+/* One table of commands, one file for each. What `tally run` does is with the program, tally.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,15 +20,27 @@ static const struct tool_command help_command = {
 	.run = run_help,
 };
 
-const struct tool_command *const tool_commands[] = {
+enum { RUN = 6 };
+
+const struct tool_command *tool_commands[] = {
 	&doctor_command, &stat_command,	  &record_command,
 	&report_command, &script_command, &list_command,
-	&run_command,	 &help_command,	  NULL,
+	[RUN] = NULL,	 &help_command,	  NULL,
 };
+
+static void help(FILE *out)
+{
+	fputs("usage: tally COMMAND [options]\n\n", out);
+	for (const struct tool_command **c = tool_commands; *c; c++)
+		fprintf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
+	fputs("\n'tally help COMMAND' describes its options; 'tally doctor' says what this machine can "
+	      "measure.\n",
+	      out);
+}
 
 static const struct tool_command *find(const char *name)
 {
-	for (const struct tool_command *const *c = tool_commands; *c; c++)
+	for (const struct tool_command **c = tool_commands; *c; c++)
 		if (!strcmp((*c)->name, name))
 			return *c;
 	return NULL;
@@ -38,7 +50,7 @@ static int run_help(const struct tool_command *command, int argc, char **argv)
 {
 	(void)command;
 	if (argc < 2) {
-		tool_help(stdout);
+		help(stdout);
 		return TOOL_OK;
 	}
 	const struct tool_command *about = find(argv[1]);
@@ -51,10 +63,11 @@ static int run_help(const struct tool_command *command, int argc, char **argv)
 	return TOOL_OK;
 }
 
-int main(int argc, char **argv)
+int tool_main(const struct tool_command *run, int argc, char **argv)
 {
+	tool_commands[RUN] = run;
 	if (argc < 2) {
-		tool_help(stderr);
+		help(stderr);
 		return TOOL_USAGE;
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v") ||
@@ -63,7 +76,7 @@ int main(int argc, char **argv)
 		return TOOL_OK;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-		tool_help(stdout);
+		help(stdout);
 		return TOOL_OK;
 	}
 	if (!strcmp(argv[1], "__complete"))
