@@ -291,7 +291,7 @@ static void move_exits(struct cache *cache, uint32_t *from, uint32_t place)
 /* Pages that lie side by side do so here, too. */
 static struct page *find_page(const struct cache *cache, uint64_t number)
 {
-	for (uint64_t i = (hash(number >> 5) << 5) + number;; i++) {
+	for (uint64_t i = (hash(number >> 7) << 7) + number;; i++) {
 		struct page *page = &cache->pages[i & (PAGE_SLOTS - 1)];
 
 		if (page->number == number || !page->number)

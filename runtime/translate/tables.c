@@ -110,6 +110,18 @@ static void put(struct cache *cache, enum table table, const struct entry *entry
 }
 
 /*
+ * So empty that candidates hardly ever take each other's places. Of small tables only half as much
+ * is asked: who has few candidates does not run for long, and pays for each page that is touched.
+ */
+static bool is_full(const struct cache *cache, enum table table)
+{
+	const uint64_t size = size_of(cache, table);
+	const unsigned int places = size > 1u << 13 ? 32 : 16;
+
+	return (uint64_t)places * tables(cache)->used[table] > size;
+}
+
+/*
  * Other threads go on meanwhile: what they find is a candidate or a way out, by the old mask or the
  * new one, and either is verified.
  */
@@ -130,9 +142,11 @@ static void grow(struct cache *cache, enum table table)
 
 void tables_set(struct cache *cache, enum table table, const struct entry *entry)
 {
-	if (*table_place(cache, table, entry->pc) == way_out(cache, table) &&
-	    32UL * ++tables(cache)->used[table] > size_of(cache, table))
-		grow(cache, table);
+	if (*table_place(cache, table, entry->pc) == way_out(cache, table)) {
+		tables(cache)->used[table]++;
+		if (is_full(cache, table))
+			grow(cache, table);
+	}
 	put(cache, table, entry);
 }
 

@@ -14,7 +14,7 @@
 
 enum table { TABLE_JUMPS, TABLE_RETURNS };
 
-#define TABLE_FIRST_BITS 13
+#define TABLE_FIRST_BITS 11
 #define TABLE_FIXED_BITS 16
 #define TABLE_LAST_BITS	 18
 
