@@ -11,7 +11,7 @@ static struct lock making;
 
 /*
  * Every kind and every extra: the last caches do it all, for whoever comes too late for his own.
- * One of the two has breakpoints as well, and is slow.
+ * One of the two is slow, for breakpoints and for single steps.
  */
 #define ALL_KINDS (CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1)
 
@@ -114,7 +114,8 @@ static struct cache *make(const struct instrumentation *does)
 	struct translate_memory memory;
 
 	if (nr_caches >= CACHES_MAX - 2)
-		does = &everything[does->extras & CORE_EXTRA_BREAKPOINTS ? 1 : 0];
+		does = &everything[does->extras & (CORE_EXTRA_BREAKPOINTS | INSTRUMENT_STEPS) ? 1
+											      : 0];
 	if (nr_caches == CACHES_MAX || exact(does) ||
 	    !memory_translator(&memory, does->counted & CORE_KINDS_MODEL))
 		return exact(does);
