@@ -175,7 +175,8 @@ void core_task_exit(struct core_task *task);
 void core_task_lost(struct core_task *task, int32_t pid);
 /* The image has been replaced: enable_on_exec, remove_on_exec, COMM. The caller's. */
 void core_task_exec(struct core_task *task, const char *comm);
-void core_task_comm(struct core_task *task, const char *comm);
+/* The caller, @task, has named a thread of its process, mostly itself. */
+void core_task_comm(struct core_task *task, struct core_task *named, const char *comm);
 /* It ran on @cpu until now, or another: events of processors are switched. The caller's. */
 void core_task_cpu(struct core_task *task, int cpu);
 /* It may have been moved to another cgroup. */

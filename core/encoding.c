@@ -314,7 +314,12 @@ int core_encoding(const struct perf_event_attr *attr)
 			return -ENOENT;
 		kind = raw_kind(attr->config);
 	}
-	if (kind >= 0 && of_user_code && (attr->exclude_user || attr->exclude_host))
+	if (kind < 0)
+		return kind;
+	if (of_user_code && attr->exclude_user)
+		return CORE_ZERO;
+	/* Only PMUs know of guests. */
+	if (kind < CORE_HARDWARE_KINDS && attr->exclude_host)
 		return CORE_ZERO;
 	return kind;
 }

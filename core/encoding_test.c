@@ -214,7 +214,10 @@ static void nothing_but_user_code_is_counted(void **state)
 	attr = test_instructions();
 	attr.exclude_host = 1;
 	assert_int_equal(core_encoding(&attr), CORE_ZERO);
-	attr.exclude_host = 0;
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_PAGE_FAULTS;
+	assert_int_equal(core_encoding(&attr), CORE_PAGE_FAULTS);
+	attr = test_instructions();
 	attr.exclude_guest = attr.exclude_hv = attr.exclude_idle = 1;
 	assert_int_equal(core_encoding(&attr), CORE_INSTRUCTIONS);
 }

@@ -224,17 +224,17 @@ void core_task_exec(struct core_task *task, const char *comm)
 	core_task_lock(task);
 	on_exec(task);
 	name(task, comm);
-	core_tell_comm(task, true);
+	core_tell_comm(task, task, true);
 	core_task_unlock(task);
 	core_unlock(&core_tree()->lock);
 }
 
-void core_task_comm(struct core_task *task, const char *comm)
+void core_task_comm(struct core_task *task, struct core_task *named, const char *comm)
 {
 	core_lock(&task->lock);
-	name(task, comm);
+	name(named, comm);
 	if (task->events)
-		core_tell_comm(task, false);
+		core_tell_comm(task, named, false);
 	core_unlock(&task->lock);
 }
 

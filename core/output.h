@@ -55,6 +55,6 @@ void core_tell_fork(struct core_task *parent, const struct core_task *child);
 /* Before its events leave it; and for each inherited one with inherit_stat its counts. */
 void core_tell_exit(struct core_task *task);
 void core_tell_read(struct core_event *event);
-void core_tell_comm(struct core_task *task, bool exec);
+void core_tell_comm(struct core_task *task, const struct core_task *named, bool exec);
 
 #endif

@@ -24,9 +24,10 @@ struct record {
 	uint32_t type;
 	uint16_t misc;
 	const void *body;
-	size_t size;	    /* of the body, a multiple of 8 */
-	const char *string; /* NULL: none */
-	uint64_t time;	    /* by core_time(); 0: now */
+	size_t size;			/* of the body, a multiple of 8 */
+	const char *string;		/* NULL: none */
+	const struct core_task *teller; /* NULL: the caller */
+	uint64_t time;			/* by core_time(); 0: now */
 };
 
 /* With its end, in whole words. */
@@ -56,6 +57,10 @@ static void tell(struct core_event *event, const struct record *record)
 	core_identify(&identity, event);
 	if (record->time && !event->attr.use_clockid)
 		identity.time = record->time;
+	if (record->teller) {
+		identity.pid = (uint32_t)record->teller->pid;
+		identity.tid = (uint32_t)record->teller->tid;
+	}
 	if (size > UINT16_MAX || !core_output_begin(&out, event, size))
 		return;
 	core_put_header(&out, record->type, record->misc, size);
@@ -127,7 +132,12 @@ static void tell_task(struct core_task *to, uint32_t type, const struct core_tas
 		int32_t pid, ppid, tid, ptid;
 		uint64_t time;
 	} body = {task->pid, ppid, task->tid, ptid, 0};
-	const struct record record = {.type = type, .body = &body, .size = sizeof(body)};
+	const struct record record = {
+		.type = type,
+		.body = &body,
+		.size = sizeof(body),
+		.teller = to, /* a child comes to life in its parent */
+	};
 
 	core_for_each_event(event, to) {
 		if (!wants_tasks(&event->attr) || !listens(event, to))
@@ -149,6 +159,7 @@ static void tell_namespaces(struct core_task *to, const struct core_task *task)
 		.type = PERF_RECORD_NAMESPACES,
 		.body = &body,
 		.size = sizeof(body),
+		.teller = to,
 	};
 	bool known = false;
 
@@ -183,15 +194,15 @@ void core_namespaces(struct core_task *task)
 	core_unlock(&task->lock);
 }
 
-void core_tell_comm(struct core_task *task, bool exec)
+void core_tell_comm(struct core_task *task, const struct core_task *named, bool exec)
 {
-	const int32_t body[] = {task->pid, task->tid};
+	const int32_t body[] = {named->pid, named->tid};
 	const struct record record = {
 		.type = PERF_RECORD_COMM,
 		.misc = exec ? PERF_RECORD_MISC_COMM_EXEC : 0,
 		.body = body,
 		.size = sizeof(body),
-		.string = task->comm,
+		.string = named->comm,
 	};
 
 	core_for_each_event(event, task)

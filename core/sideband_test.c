@@ -93,14 +93,14 @@ static void only_who_asked_and_is_enabled(void **state)
 	(void)state;
 	attr.comm = 1;
 	asked = listen(&attr);
-	core_task_comm(fake.task, "one");
+	core_task_comm(fake.task, fake.task, "one");
 	only(&asked, PERF_RECORD_COMM);
 	nothing(&deaf);
 	core_disable(core_index(asked.event), false);
-	core_task_comm(fake.task, "two");
+	core_task_comm(fake.task, fake.task, "two");
 	nothing(&asked);
 	core_enable(core_index(asked.event), false);
-	core_task_comm(fake.task, "three");
+	core_task_comm(fake.task, fake.task, "three");
 	assert_string_equal(only(&asked, PERF_RECORD_COMM)->comm.comm, "three");
 }
 
@@ -114,16 +114,16 @@ static void on_its_processor_and_in_its_cgroup(void **state)
 	l = listen(&attr);
 	l.event->cpu = 1;
 	fake.task->cpu = 0;
-	core_task_comm(fake.task, "elsewhere");
+	core_task_comm(fake.task, fake.task, "elsewhere");
 	nothing(&l);
 	fake.task->cpu = 1;
-	core_task_comm(fake.task, "here");
+	core_task_comm(fake.task, fake.task, "here");
 	only(&l, PERF_RECORD_COMM);
 	l.event->cgroup = 4; /* the fake host's are the pids */
-	core_task_comm(fake.task, "outside");
+	core_task_comm(fake.task, fake.task, "outside");
 	nothing(&l);
 	l.event->cgroup = 1000;
-	core_task_comm(fake.task, "inside");
+	core_task_comm(fake.task, fake.task, "inside");
 	only(&l, PERF_RECORD_COMM);
 }
 
@@ -137,7 +137,7 @@ static void without_a_trailer(void **state)
 	attr.comm = 1;
 	attr.sample_id_all = 0;
 	l = listen(&attr);
-	core_task_comm(fake.task, "short");
+	core_task_comm(fake.task, fake.task, "short");
 	record = next(&l);
 	assert_int_equal(record->size, 8 + 8 + 8);
 	assert_string_equal(record->comm.comm, "short");
@@ -166,7 +166,7 @@ static void names(void **state)
 	attr.comm = 1;
 	l = listen(&attr);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		core_task_comm(fake.task, cases[i].name);
+		core_task_comm(fake.task, fake.task, cases[i].name);
 		record = only(&l, PERF_RECORD_COMM);
 		assert_int_equal(record->misc, 0);
 		assert_int_equal(record->comm.pid, 1000);
@@ -210,6 +210,44 @@ static void forks_and_exits(void **state)
 	task_is(only(&l, PERF_RECORD_FORK), 1003, 1003, 1000, 1001);
 	core_tell_exit(fake.task);
 	task_is(only(&l, PERF_RECORD_EXIT), 1000, 1001, 999, 999);
+}
+
+/* It is the parent's doing, though the child tells it. */
+static void who_tells_of_a_fork(void **state)
+{
+	struct core_task child = {.pid = 1003, .tid = 1003, .ppid = 1000}, *parent = fake.task;
+	struct perf_event_attr attr = listener();
+	const struct tally_record *record;
+	struct listening l;
+
+	(void)state;
+	attr.task = 1;
+	l = listen(&attr);
+	fake.task = &child;
+	core_tell_fork(parent, &child);
+	record = only(&l, PERF_RECORD_FORK);
+	fake.task = parent;
+	assert_int_equal(record->id.pid, 1000);
+	assert_int_equal(record->id.tid, 1001);
+}
+
+/* A thread may name another one of its process: who is told is he who does. */
+static void names_of_other_threads(void **state)
+{
+	struct core_task other = {.pid = 1000, .tid = 1007};
+	struct perf_event_attr attr = listener();
+	const struct tally_record *record;
+	struct listening l;
+
+	(void)state;
+	attr.comm = 1;
+	l = listen(&attr);
+	core_task_comm(fake.task, &other, "other");
+	record = only(&l, PERF_RECORD_COMM);
+	assert_int_equal(record->comm.tid, 1007);
+	assert_string_equal(record->comm.comm, "other");
+	assert_string_equal(other.comm, "other");
+	assert_int_equal(record->id.tid, 1001);
 }
 
 /* Who wants to know of mappings or names has to know of tasks. */
@@ -460,6 +498,8 @@ int main(void)
 		CASE(without_a_trailer),
 		CASE(names),
 		CASE(forks_and_exits),
+		CASE(who_tells_of_a_fork),
+		CASE(names_of_other_threads),
 		CASE(what_implies_tasks),
 		CASE(counts_of_who_ends),
 		CASE(told_by_somebody_else),

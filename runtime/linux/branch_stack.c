@@ -55,8 +55,7 @@ void linux_branch_after(struct thread *thread)
 	const uint64_t from = stack->pc;
 
 	stack->pc = 0;
-	/* Not taken; or not executed, for it faulted. */
-	if (thread->regs.rip == stack->next || thread->regs.rip == from)
+	if (thread->regs.rip == stack->next)
 		return;
 	stack->of[stack->nr++ % BRANCH_STACK_MAX] =
 		(struct branch){from, thread->regs.rip, stack->type};

@@ -158,7 +158,7 @@ int64_t sys_prctl(struct thread *thread, struct syscall *call)
 	switch ((int)call->args[0]) {
 	case PR_SET_NAME:
 		sys(__NR_prctl, PR_GET_NAME, comm);
-		core_task_comm(&thread->events, comm);
+		core_task_comm(&thread->events, &thread->events, comm);
 		break;
 	case PR_TASK_PERF_EVENTS_DISABLE:
 	case PR_TASK_PERF_EVENTS_ENABLE:

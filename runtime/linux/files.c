@@ -8,6 +8,7 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/listing.h"
+#include "runtime/linux/self_comm.h"
 #include "runtime/linux/self_memory.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/linux/virtual.h"
@@ -178,7 +179,9 @@ int64_t sys_path(struct thread *thread, struct syscall *call)
 	if (follows(how, call) && files_program_link(dirfd, path))
 		call->args[how->path] = (uint64_t)path;
 	result = syscall_pass(thread, call);
-	if (result >= 0 && opens((uint32_t)call->number))
+	if (result >= 0 && opens((uint32_t)call->number)) {
 		self_memory_opened(path, result);
+		self_comm_opened(path);
+	}
 	return result;
 }

@@ -8,6 +8,7 @@
 
 #include <linux/fs.h>
 
+#include "runtime/linux/self_comm.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
@@ -56,11 +57,8 @@ static uint64_t position(const struct syscall *call)
 	}
 }
 
-int64_t sys_write(struct thread *thread, struct syscall *call)
+static int64_t write_memory(struct thread *thread, struct syscall *call)
 {
-	if (!any || !is_ours((int)call->args[0]))
-		return syscall_pass(thread, call);
-
 	uint64_t start = position(call);
 	int64_t result = syscall_pass(thread, call);
 
@@ -69,5 +67,17 @@ int64_t sys_write(struct thread *thread, struct syscall *call)
 		translate_invalidate(start, start + (uint64_t)result);
 		translate_unlock();
 	}
+	return result;
+}
+
+int64_t sys_write(struct thread *thread, struct syscall *call)
+{
+	int64_t result;
+
+	if (any && is_ours((int)call->args[0]))
+		return write_memory(thread, call);
+	result = syscall_pass(thread, call);
+	if (result > 0)
+		self_comm_written(thread, (int)call->args[0]);
 	return result;
 }

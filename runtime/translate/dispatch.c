@@ -329,6 +329,7 @@ static void forget(struct cache *cache, uint64_t pc)
 static void drain(struct thread *thread)
 {
 	thread->regs.rip = trace_block_at(thread->cache)->pc;
+	thread->branches.pc = 0; /* it has not been executed yet */
 	tracer_drain(thread);
 	if (!__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) &&
 	    !__atomic_load_n(&thread->events.changed, __ATOMIC_RELAXED) && !is_due(thread))

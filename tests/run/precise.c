@@ -462,13 +462,58 @@ static void far_loads(void **state)
 	end(&r);
 }
 
+/* ---- branches to themselves ---- */
+
+void spin(void *times);
+extern const char spin_branch[];
+
+__asm__(".text\n"
+	"spin:\n"
+	"	mov %rdi, %rcx\n"
+	"spin_branch:\n"
+	"	loop spin_branch\n"
+	"	ret\n");
+
+static void branches_to_themselves(void **state)
+{
+	struct recorder r = begin((struct perf_event_attr){
+		.type = PERF_TYPE_HARDWARE,
+		.config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
+		.sample_period = 1009,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_BRANCH_STACK,
+		.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER,
+	});
+	const struct tally_sample *sample;
+	struct perf_branch_entry newest;
+	unsigned int seen = 0;
+
+	(void)state;
+	record(&r, spin, (void *)20000);
+	while ((sample = next(&r))) {
+		if (sample->ip != (uint64_t)spin_branch)
+			continue;
+		assert_true(sample->nr_branches >= 16);
+		memcpy(&newest, sample->branches, sizeof(newest));
+		assert_int_equal(newest.from, spin_branch);
+		assert_int_equal(newest.to, spin_branch);
+		seen++;
+	}
+	assert_in_range(seen, 18, 20);
+	end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(instructions),	 cmocka_unit_test(branches),
-		cmocka_unit_test(loads),	 cmocka_unit_test(stores),
-		cmocka_unit_test(cache_misses),	 cmocka_unit_test(cycles),
-		cmocka_unit_test(branch_misses), cmocka_unit_test(far_loads),
+		cmocka_unit_test(instructions),
+		cmocka_unit_test(branches),
+		cmocka_unit_test(loads),
+		cmocka_unit_test(stores),
+		cmocka_unit_test(cache_misses),
+		cmocka_unit_test(cycles),
+		cmocka_unit_test(branch_misses),
+		cmocka_unit_test(far_loads),
+		cmocka_unit_test(branches_to_themselves),
 	};
 
 	return cmocka_run_group_tests_name("run/precise", tests, NULL, NULL);
