@@ -15,6 +15,7 @@
 #include "core/arena.h"
 #include "core/core.h"
 #include "core/count.h"
+#include "core/counter.h"
 #include "core/host.h"
 #include "core/output.h"
 #include "core/record.h"
@@ -26,6 +27,10 @@
 #define SECOND UINT64_C(1000000000)
 #define TICKS  250 /* a second */
 #define TICK   (SECOND / TICKS)
+
+/* As the kernel's timers have it: a clock that is looked at as often as that leaves no time for
+ * anything else. */
+#define CLOCK_LEAST 10000 /* ns */
 
 /* How often a throttled event looks whether the next tick has come, about. */
 #define LOOKS 8
@@ -240,6 +245,7 @@ static void due(struct core_event *event, uint64_t counter, uint64_t address)
 	uint64_t period = event->last_period, late = counter - event->due;
 	uint64_t passed = period + late - late % period;
 	bool once = is_clock(event) || event->attr.freq;
+	const int64_t least = is_clock(event) ? CLOCK_LEAST : 1;
 	struct core_hit hit = {
 		.period = event->attr.freq && !is_clock(event) ? passed : period,
 		.address = address,
@@ -253,8 +259,8 @@ static void due(struct core_event *event, uint64_t counter, uint64_t address)
 	if (event->attr.freq)
 		follow_frequency(event, passed);
 	event->due = counter - late % period + event->period;
-	if ((int64_t)(event->due - counter) <= 0)
-		event->due = counter + 1;
+	if ((int64_t)(event->due - counter) < least)
+		event->due = counter + (uint64_t)least;
 	event->last_period = event->period;
 	told = overflow(event, once ? 1 : passed / period, &hit) * hit.period;
 	/* What came in the same step behind the last one is not counted any more. */
@@ -276,8 +282,9 @@ void core_overflow(struct core_task *task, enum core_kind kind)
 	core_for_each_event(event, task)
 		if (event->kind == kind && event->state == CORE_ACTIVE && is_due(event, counter))
 			due(event, counter, 0);
+	/* What has come due meanwhile, by what was done for it, is for the next look. */
+	core_counters_program(task);
 	core_task_unlock(task);
-	core_task_update(task);
 }
 
 /* ---- breakpoints ---- */

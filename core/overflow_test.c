@@ -161,20 +161,40 @@ static void steps_by_frequency(void **state)
 /* A clock that was passed several times is told once, as timers do, and goes on in step. */
 static void clocks(void **state)
 {
-	const struct perf_event_attr attr = every(10);
+	const struct perf_event_attr attr = every(100000);
 	uint32_t event = fake_event(&attr, CORE_TASK_CLOCK);
 	struct fake_ring ring = fake_map(event, 1, true);
 
 	(void)state;
-	fake.software[CORE_TASK_CLOCK] = 35;
+	fake.software[CORE_TASK_CLOCK] = 350000;
 	fake.task->software = CORE_KIND_BIT(CORE_TASK_CLOCK);
 	core_overflow(fake.task, CORE_TASK_CLOCK);
 	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 1);
-	fake.software[CORE_TASK_CLOCK] = 39;
+	fake.software[CORE_TASK_CLOCK] = 399999;
 	core_overflow(fake.task, CORE_TASK_CLOCK);
 	assert_null(fake_next(&ring, &attr));
-	fake.software[CORE_TASK_CLOCK] = 40;
+	fake.software[CORE_TASK_CLOCK] = 400000;
 	core_overflow(fake.task, CORE_TASK_CLOCK);
+	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 1);
+}
+
+/* Of a clock that is always due there is time for something else in between. */
+static void a_clock_that_is_always_due(void **state)
+{
+	const struct perf_event_attr attr = every(1);
+	uint32_t event = fake_event(&attr, CORE_CPU_CLOCK);
+	struct fake_ring ring = fake_map(event, 1, true);
+
+	(void)state;
+	fake.software[CORE_CPU_CLOCK] = 100;
+	fake.task->software = CORE_KIND_BIT(CORE_CPU_CLOCK);
+	core_overflow(fake.task, CORE_CPU_CLOCK);
+	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 1);
+	fake.software[CORE_CPU_CLOCK] = 10099;
+	core_overflow(fake.task, CORE_CPU_CLOCK);
+	assert_null(fake_next(&ring, &attr));
+	fake.software[CORE_CPU_CLOCK] = 10100;
+	core_overflow(fake.task, CORE_CPU_CLOCK);
 	assert_int_equal(count_records(&ring, &attr, PERF_RECORD_SAMPLE), 1);
 }
 
@@ -512,6 +532,7 @@ int main(void)
 		CASE(steps),
 		CASE(steps_by_frequency),
 		CASE(clocks),
+		CASE(a_clock_that_is_always_due),
 		CASE(software_with_periods),
 		CASE(a_new_period),
 		CASE(frequencies),
