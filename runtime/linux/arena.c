@@ -27,16 +27,29 @@ static struct {
 } arena;
 
 /* struct flock of fcntl(2), as the kernel has it. */
-static int64_t lock(int command, short type, uint64_t page, uint64_t pages)
+static int64_t lock_bytes(int command, short type, uint64_t start, uint64_t length)
 {
 	struct flock range = {
 		.l_type = type,
-		.l_start = (int64_t)(page * PAGE),
-		.l_len = (int64_t)(pages * PAGE),
+		.l_start = (int64_t)start,
+		.l_len = (int64_t)length,
 	};
 	int64_t result = sys(__NR_fcntl, descriptors.arena, command, &range);
 
 	return command == F_GETLK && !result ? range.l_type != F_UNLCK : result;
+}
+
+static int64_t lock(int command, short type, uint64_t page, uint64_t pages)
+{
+	return lock_bytes(command, type, page * PAGE, pages * PAGE);
+}
+
+/* Of a page's bytes those that its owner leaves to who else has to keep it. */
+enum { SHARE_AT = PAGE / 2 };
+
+static int64_t lock_share(short type, uint64_t page)
+{
+	return lock_bytes(F_SETLK, type, page * PAGE + SHARE_AT, PAGE - SHARE_AT);
 }
 
 static void *map(uint64_t size)
@@ -93,7 +106,12 @@ void arena_forked(void)
 
 static bool is_ours(uint32_t page)
 {
-	return arena.ours[page / 64] & 1UL << page % 64;
+	return __atomic_load_n(&arena.ours[page / 64], __ATOMIC_ACQUIRE) & 1UL << page % 64;
+}
+
+static void make_ours(uint32_t page)
+{
+	__atomic_or_fetch(&arena.ours[page / 64], 1UL << page % 64, __ATOMIC_ACQ_REL);
 }
 
 static struct thread *thread_at(uint32_t page)
@@ -123,7 +141,8 @@ static bool take(uint32_t page)
 		lock(F_SETLK, F_UNLCK, page, 1);
 		return false;
 	}
-	arena.ours[page / 64] |= 1UL << page % 64;
+	make_ours(page);
+	lock_share(F_UNLCK, page);
 	/* Who had it may have been killed, and somebody may be at ending its task just now. */
 	core_task_exit(&thread->events);
 	return true;
@@ -155,9 +174,18 @@ struct thread *arena_take_over(uint32_t page)
 	/* It waits for who hands it over, and only for a moment. */
 	if (lock(F_SETLKW, F_WRLCK, page, 1))
 		return NULL;
-	arena.ours[page / 64] |= 1UL << page % 64;
+	make_ours(page);
+	lock_share(F_UNLCK, page);
 	__atomic_store_n(&thread->handed_over, 0, __ATOMIC_RELEASE);
 	return thread;
+}
+
+void arena_keep(struct thread *thread)
+{
+	if (!thread->page)
+		return;
+	lock_share(F_WRLCK, thread->page);
+	__atomic_store_n(&thread->handed_over, 0, __ATOMIC_RELEASE);
 }
 
 uint32_t arena_hand_over(struct thread *thread)
@@ -173,7 +201,7 @@ void arena_give(struct thread *thread)
 {
 	uint32_t page = thread->page;
 
-	arena.ours[page / 64] &= ~(1UL << page % 64);
+	__atomic_and_fetch(&arena.ours[page / 64], ~(1UL << page % 64), __ATOMIC_ACQ_REL);
 	lock(F_SETLK, F_UNLCK, page, 1);
 }
 

@@ -8,6 +8,10 @@
  * process to another, with the events that are attached to its task: from a parent to its child, as
  * a child inherits events before it runs, and from a vfork child to the image that it executes,
  * whose locks are its own. Such a page is `handed_over` until the new owner has locked it.
+ *
+ * Locks belong to a table of descriptors. A thread whose table is another than that under which its
+ * page was taken locks a part of the page that the owner leaves free: so the page stays its own
+ * when the owner ends first, as the parent of a vfork child may.
  */
 #ifndef RUNTIME_LINUX_ARENA_H
 #define RUNTIME_LINUX_ARENA_H
@@ -38,6 +42,9 @@ struct thread *arena_take(void);
 
 /* The page that was handed over to this process: its events are as they were. NULL: it is lost. */
 struct thread *arena_take_over(uint32_t page);
+
+/* The calling thread's table of descriptors is not that of who took the page of @thread, its own. */
+void arena_keep(struct thread *thread);
 
 /* The page of @thread, about to execute another image, which it is to take over; 0: none. */
 uint32_t arena_hand_over(struct thread *thread);

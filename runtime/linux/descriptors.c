@@ -8,6 +8,7 @@
 
 #include "abi/handover.h"
 #include "runtime/linux/syscalls.h"
+#include "runtime/linux/threads.h"
 #include "runtime/sys.h"
 
 struct descriptors descriptors = {-1, -1, -1, -1};
@@ -194,14 +195,12 @@ static uint64_t next_of_ours(uint64_t first, uint64_t last)
 	return least;
 }
 
-int64_t sys_close_range(struct thread *thread, struct syscall *call)
+static int64_t close_around_ours(struct thread *thread, const struct syscall *call)
 {
 	uint64_t first = (uint32_t)call->args[0], last = (uint32_t)call->args[1];
 	struct syscall part = *call;
 	int64_t result = 0;
 
-	if (first > last || next_of_ours(first, last) > last)
-		return syscall_pass(thread, call);
 	for (; first <= last && !result; first = part.args[1] + 2) {
 		part.args[0] = first;
 		part.args[1] = next_of_ours(first, last) - 1;
@@ -211,5 +210,19 @@ int64_t sys_close_range(struct thread *thread, struct syscall *call)
 		/* From here on the table is our own. */
 		part.args[2] &= ~(uint64_t)CLOSE_RANGE_UNSHARE;
 	}
+	return result;
+}
+
+int64_t sys_close_range(struct thread *thread, struct syscall *call)
+{
+	uint64_t first = (uint32_t)call->args[0], last = (uint32_t)call->args[1];
+	int64_t result;
+
+	if (first > last || next_of_ours(first, last) > last)
+		result = syscall_pass(thread, call);
+	else
+		result = close_around_ours(thread, call);
+	if (!result && call->args[2] & CLOSE_RANGE_UNSHARE)
+		threads_unshared(thread);
 	return result;
 }

@@ -3,6 +3,7 @@
 
 #include <asm/errno.h>
 #include <asm/stat.h>
+#include <linux/close_range.h>
 #include <linux/fcntl.h>
 #include <linux/stat.h>
 
@@ -150,9 +151,22 @@ static int64_t dup_over(struct thread *thread, struct syscall *call)
 	if (result < 0)
 		return result;
 	event_fds_forget(to, to);
-	event_passed_closed((int)to);
+	event_passed_closed(to, to);
 	if (event)
 		event_closed(&closing);
+	return result;
+}
+
+/* Nobody waits here for the monitor to have looked at all that were events. */
+static int64_t close_range(struct thread *thread, struct syscall *call)
+{
+	const uint32_t first = (uint32_t)call->args[0], last = (uint32_t)call->args[1];
+	int64_t result = sys_close_range(thread, call);
+
+	if (!result && !(call->args[2] & CLOSE_RANGE_CLOEXEC)) {
+		event_fds_forget(first, last);
+		event_passed_closed(first, last);
+	}
 	return result;
 }
 
@@ -178,6 +192,7 @@ static const struct {
 
 /* Calls that find descriptors of events in other ways. */
 static syscall_handler *const whole_calls[] = {
+	[__NR_close_range] = close_range,
 	[__NR_dup2] = dup_over,
 	[__NR_dup3] = dup_over,
 	[__NR_epoll_ctl] = event_epoll_ctl,
@@ -226,7 +241,7 @@ int64_t event_call(struct thread *thread, struct syscall *call)
 	}
 	if (number == __NR_close) {
 		event_fds_forget((uint32_t)call->args[0], (uint32_t)call->args[0]);
-		event_passed_closed((int)call->args[0]);
+		event_passed_closed((uint32_t)call->args[0], (uint32_t)call->args[0]);
 	}
 	return EVENT_CALL_OTHER;
 }

@@ -39,9 +39,14 @@ static struct known *table;
 static struct lock table_lock;
 
 /* The numbers of a vfork child are its own, the table is its parent's. */
+static bool has_own_numbers(void)
+{
+	return task_self()->vfork || task_self()->own_numbers;
+}
+
 static bool remembers(uint64_t fd)
 {
-	return fd < REMEMBERED && !task_self()->vfork;
+	return fd < REMEMBERED && !has_own_numbers();
 }
 
 static bool make_table(void)
@@ -164,7 +169,7 @@ int64_t event_fd_make(uint32_t event, bool cloexec)
 
 void event_fds_forget(uint64_t first, uint64_t last)
 {
-	if (!table || task_self()->vfork)
+	if (!table || has_own_numbers())
 		return;
 	for (uint64_t fd = first; fd <= last && fd < REMEMBERED; fd++)
 		__atomic_store_n(&table[fd].event, 0, __ATOMIC_RELEASE);

@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <linux/perf_event.h>
 #include <linux/prctl.h>
+#include <linux/sched.h>
 
 #include "abi/control.h"
 #include "core/core.h"
@@ -16,6 +17,7 @@
 #include "runtime/linux/event_request.h"
 #include "runtime/linux/proc.h"
 #include "runtime/linux/tasks.h"
+#include "runtime/linux/threads.h"
 #include "runtime/say.h"
 #include "runtime/sys.h"
 
@@ -175,6 +177,8 @@ int64_t sys_namespaces(struct thread *thread, struct syscall *call)
 {
 	int64_t result = syscall_pass(thread, call);
 
+	if (!result && (uint32_t)call->number == __NR_unshare && call->args[0] & CLONE_FILES)
+		threads_unshared(thread);
 	if (!result && thread->events.events && arena_events())
 		core_namespaces(&thread->events);
 	return result;

@@ -90,16 +90,15 @@ static void remember(int fd, const struct event_request *request)
 	lock_give(&passed_lock);
 }
 
-void event_passed_closed(int fd)
+void event_passed_closed(uint32_t first, uint32_t last)
 {
-	struct passed *place;
-
-	if (!event_passed_any() || fd < 0)
+	if (!event_passed_any())
 		return;
 	lock_take(&passed_lock);
-	place = find(fd);
-	if (place)
-		place->fd = -1;
+	for (unsigned int i = 0; i < nr_passed; i++)
+		if (passed[i].fd >= 0 && (uint32_t)passed[i].fd >= first &&
+		    (uint32_t)passed[i].fd <= last)
+			passed[i].fd = -1;
 	lock_give(&passed_lock);
 }
 

@@ -37,6 +37,7 @@ int64_t event_pass(struct thread *thread, struct syscall *call,
 void event_take_back(struct thread *thread, int fd);
 
 bool event_passed_any(void);
-void event_passed_closed(int fd);
+/* Descriptors from @first to @last are closed. */
+void event_passed_closed(uint32_t first, uint32_t last);
 
 #endif

@@ -84,6 +84,7 @@ struct task {
 	bool apart;	   /* another process, which may end without a word */
 	bool clear;	   /* it begins with default actions */
 	bool forked;	   /* it has memory of its own */
+	bool own_numbers;  /* its table of descriptors is not that of the other threads */
 	struct regs regs;  /* to begin with, or to leave with, and the kernel's mask */
 	signal_set start;
 	int pid;	 /* of its thread group */

@@ -45,6 +45,10 @@ _Static_assert(sizeof(struct task) <= PAGE && sizeof(struct thread) <= PAGE, "")
 static struct task *slots;
 static struct lock slots_lock;
 
+/* Some thread has, or had, a table of descriptors of its own: who took the page of a slot may end
+ * before who uses it now. */
+static bool tables_differ;
+
 int64_t clone_pass(const struct syscall *call, struct task *child);
 _Noreturn void thread_end(uint64_t status, uint32_t *used);
 _Noreturn void thread_begin(struct task *task);
@@ -146,6 +150,13 @@ void threads_set_gs(uint64_t base)
 	sys(__NR_arch_prctl, ARCH_SET_GS, base);
 }
 
+void threads_unshared(struct thread *thread)
+{
+	thread->task->own_numbers = true;
+	__atomic_store_n(&tables_differ, true, __ATOMIC_RELAXED);
+	arena_keep(thread);
+}
+
 /* What the kernel has to know of a thread before anything else, and what others read of it. */
 static void settle(struct task *task)
 {
@@ -241,6 +252,8 @@ void thread_begin(struct task *task)
 			slot_adopt(task, slot_own_thread(task), 0);
 		}
 	}
+	if (task->vfork || (!forked && tables_differ))
+		arena_keep(task->thread);
 	task->thread->regs = task->regs;
 	settle(task);
 	if (forked)
@@ -277,6 +290,7 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	child->vfork = flags & CLONE_VM && flags & CLONE_VFORK;
 	child->apart = flags & CLONE_VM && !(flags & (CLONE_VFORK | CLONE_THREAD));
 	child->clear = flags & CLONE_CLEAR_SIGHAND;
+	child->own_numbers = parent->task->own_numbers;
 	child->waiting = false;
 	child->clock_timer = CLOCK_TIMER_NONE;
 	child->faults_held = 0;
@@ -290,7 +304,7 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	if (flags & CLONE_VM && !(flags & (CLONE_FILES | CLONE_VFORK)))
 		child->thread = slot_own_thread(child);
 	slot_thread(child);
-	child->thread->handed_over = child->forked;
+	child->thread->handed_over = child->forked || child->vfork;
 	if (!child->forked)
 		translate_thread(child->thread);
 	tasks_begin(child->thread, parent, flags);
@@ -308,12 +322,14 @@ static void part_with_page(struct task *child)
 /* The child is not there, or has gone, or has memory of its own by now. */
 static void discard(struct task *child, bool born)
 {
+	const bool executed = child->thread->handed_over && child->thread->exec_lists;
+
 	if (!child->forked) {
 		translate_thread_gone(child->thread);
 		exec_release(child->thread);
 		signal_actions_give(child->actions);
 	}
-	if (born && (child->forked || child->thread->handed_over)) {
+	if (born && (child->forked || executed)) {
 		part_with_page(child);
 	} else {
 		tasks_end(child->thread);
@@ -351,6 +367,7 @@ static struct task *slot_take(void)
 static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t flags, uint64_t rsp,
 		    uint64_t *stack, uint64_t *size)
 {
+	const bool vfork = flags & CLONE_VM && flags & CLONE_VFORK;
 	struct task *child = slot_take();
 	signal_set mask;
 	int64_t result;
@@ -371,7 +388,8 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 		if (size)
 			*size = RUNTIME_STACK_SIZE;
 		result = clone_pass(call, child);
-		if (result < 0 || child->vfork)
+		/* A thread may have ended by now, and its slot be another's. */
+		if (result < 0 || vfork)
 			discard(child, result >= 0);
 	} else {
 		*stack = 0;

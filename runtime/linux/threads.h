@@ -29,6 +29,9 @@ void threads_visit(void (*visit)(struct task *task, void *what), void *what);
 /* Sets the GS base of the calling thread. */
 void threads_set_gs(uint64_t base);
 
+/* @thread, which calls, has a table of descriptors of its own from now on. */
+void threads_unshared(struct thread *thread);
+
 syscall_handler sys_clone, sys_clone3, sys_fork, sys_vfork;
 syscall_handler sys_exit, sys_exit_group;
 
