@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "abi/arena.h"
+#include "abi/machine.h"
 #include "core/event.h"
 #include "core/task.h"
 
@@ -41,6 +42,7 @@ struct core_settings {
 	uint32_t cpu_type, breakpoint_type; /* numbers of PMUs in sysfs */
 	uint32_t host;			    /* 1: the kernel counts what it can */
 	uint32_t vendor;		    /* enum core_vendor */
+	struct machine machine;		    /* that the model computes; zeros: the reference one */
 };
 
 /*

@@ -111,6 +111,7 @@ static void settle(const struct monitor_options *options)
 		.breakpoint_type = PERF_TYPE_BREAKPOINT,
 		.host = options->host,
 		.vendor = vendor(),
+		.machine = options->machine,
 	};
 
 	core_attach(arena.memory);

@@ -7,6 +7,7 @@
  *	command.c	finds the command as execvp(3) would
  *	arena.c		the memory that the tree shares, and the settings in it
  *	clock.c		how fast the time stamp counter runs
+ *	machine.c	the processor below, for who wants it modelled
  *	events.c	what the tree says on its socket: descriptors, wakeups, ends of processes
  *	host.c		what the event core asks of the monitor (core/host.h)
  */
@@ -15,14 +16,18 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <tally/error.h>
 
+#include "abi/machine.h"
+
 struct monitor_options {
-	int paranoid; /* perf_event_paranoid, as it is shown and as it is obeyed */
-	int counters; /* of the virtual PMU; 0: no limit */
-	bool host;    /* let the kernel count what it can */
+	int paranoid;		/* perf_event_paranoid, as it is shown and as it is obeyed */
+	int counters;		/* of the virtual PMU; 0: no limit */
+	bool host;		/* let the kernel count what it can */
+	struct machine machine; /* that the model computes; zeros: the reference one */
 };
 
 /*
@@ -35,6 +40,9 @@ struct monitor_options {
  */
 int monitor_run(const char *runtime, const struct monitor_options *options, char *const argv[],
 		int *status, struct tally_error *err);
+
+/* The model's machine is the processor below. @rounded: in what it differs; empty if in nothing. */
+void monitor_model_host(struct monitor_options *options, char *rounded, size_t size);
 
 /* Where execvp(3) would find @name. 0 or a negative errno value. */
 int monitor_find_command(const char *name, char path[PATH_MAX]);

@@ -16,7 +16,7 @@
 #include "tool/commands.h"
 #include "tool/parts.h"
 
-enum { OPTION_PARANOID = 256, OPTION_COUNTERS, OPTION_HOST };
+enum { OPTION_PARANOID = 256, OPTION_COUNTERS, OPTION_HOST, OPTION_CPU_MODEL };
 
 static const struct tool_option option_table[] = {
 	{OPTION_PARANOID, "paranoid", TOOL_NUMBER, .metavar = "LEVEL",
@@ -25,6 +25,8 @@ static const struct tool_option option_table[] = {
 	 .help = "how many counters the virtual PMU has, as hardware has few (default: no limit)"},
 	{OPTION_HOST, "host", TOOL_WORD, .metavar = "auto|never",
 	 .help = "whether the kernel counts what it can: software events, tracepoints (default auto)"},
+	{OPTION_CPU_MODEL, "cpu-model", TOOL_WORD, .metavar = "reference|host",
+	 .help = "whose caches and TLBs the model has: the same everywhere, or this processor's"},
 	{0},
 };
 
@@ -60,6 +62,24 @@ static int set_number(const struct tool_command *command, const char *what, cons
 	return 0;
 }
 
+static int set_machine(const struct tool_command *command, const char *argument,
+		       struct monitor_options *options)
+{
+	char rounded[512];
+
+	if (!strcmp(argument, "reference")) {
+		options->machine = (struct machine){0};
+		return 0;
+	}
+	if (strcmp(argument, "host"))
+		return tool_usage(command, "--cpu-model takes reference or host, not '%s'",
+				  argument);
+	monitor_model_host(options, rounded, sizeof(rounded));
+	if (*rounded)
+		fprintf(stderr, "tally: the model differs from this processor: %s\n", rounded);
+	return 0;
+}
+
 static int set_option(const struct tool_command *command, int key, const char *argument,
 		      struct monitor_options *options)
 {
@@ -68,6 +88,8 @@ static int set_option(const struct tool_command *command, int key, const char *a
 		return set_number(command, "paranoid", argument, -1, 4, &options->paranoid);
 	case OPTION_COUNTERS:
 		return set_number(command, "counters", argument, 0, 64, &options->counters);
+	case OPTION_CPU_MODEL:
+		return set_machine(command, argument, options);
 	default:
 		options->host = !strcmp(argument, "auto");
 		if (!options->host && strcmp(argument, "never"))

@@ -16,6 +16,7 @@
 #include "runtime/linux/event_mappings.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/threads.h"
+#include "runtime/pmu/tracer.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
@@ -83,6 +84,7 @@ void tasks_boot(struct thread *thread)
 {
 	if (!thread->page)
 		return;
+	tracer_machine(&core_settings()->machine);
 	if (thread->events.live)
 		executed(thread);
 	else

@@ -109,6 +109,18 @@ def case_no_command_at_all():
     contains(done.stderr, 'no command to run')
 
 
+def case_the_model_is_of_the_processor_below_on_request():
+    done = tally('run', '--cpu-model=host', '--', TARGET, 'brk')
+    equal(done.returncode, 0)
+    lines = done.stderr.splitlines()
+    check(len(lines) <= 1, done.stderr)
+    check(all('differs from this processor' in line for line in lines), done.stderr)
+    equal(tally('run', '--cpu-model=reference', '--', TARGET, 'brk').stderr, '')
+    done = tally('run', '--cpu-model=other', '--', TARGET, 'brk')
+    equal(done.returncode, 129)
+    contains(done.stderr, 'reference or host')
+
+
 def case_a_file_without_a_format_is_a_shell_script():
     with Folder() as folder:
         done = under(folder.file('plain', 'echo "$0" "$1"; exit 3'), 'word')
