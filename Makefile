@@ -33,9 +33,10 @@ bench: build
 corpus: build
 	@tests/corpus/all $(BUILD)
 
-# The same in random order, with signals from outside.
+# The same in random order, with signals from outside; before that, timers, signals and threads.
 soak: build
-	@TALLY=$(BUILD)/tally tests/corpus/soak.py --minutes $(or $(MINUTES),60)
+	@TALLY=$(BUILD)/tally tests/corpus/soak.py --minutes $(or $(MINUTES),60) \
+		--endure $(BUILD)/tests/corpus/endure
 
 bench-run: build
 	@bench/run_all $(BUILD)

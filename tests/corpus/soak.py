@@ -8,7 +8,10 @@ Two ways in turn. Nudged: its processes are stopped and continued and get signal
 by default; what the case shows must be what it shows natively and undisturbed. Beaten: they get
 signals that end most programs; whatever that makes of the case, nothing of it may hang or stay.
 
+Before that, the parts of PROGRAM (endure.c) side by side, for a fifth of the time.
+
   --minutes N    how long (default: 5)
+  --endure PROGRAM
   --seed N       the order and the signals of an earlier run
   --native       without tally: do the cases themselves stand it?
 """
@@ -18,6 +21,7 @@ import fnmatch
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -30,6 +34,7 @@ DEADLY = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.S
           signal.SIGTRAP, signal.SIGKILL)
 # Their own signals or states are what they show.
 NOT_NUDGED = ('stop-and-continue', 'bash-jobs', 'cpu-limit', 'python-tests-*')
+ENDURE = 'timer', 'signals', 'threads'
 GRACE = 10  # seconds for a process to end after SIGTERM, machine busy or not
 
 
@@ -139,11 +144,29 @@ class Soak:
         return ('nudged' if nudged else 'beaten'), (self.nudge if nudged else self.beat)(case)
 
 
+def endure(program, seconds, prefix):
+    """What each part of it says in the end; natively it need not take as long."""
+    def ends(prefix, seconds):
+        parts = [subprocess.Popen(prefix + [program, str(seconds), part], text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                 for part in ENDURE]
+        return [(*part.communicate(), part.returncode) for part in parts]
+
+    failed = 0
+    for part, native, found in zip(ENDURE, ends([], 5), ends(prefix, seconds)):
+        if native != found:
+            failed += 1
+            print('%s for %d s:\n    %s' % (part, seconds, found), flush=True)
+    print('%d parts for %d s, %d failed' % (len(ENDURE), seconds, failed), flush=True)
+    return failed
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
                                      usage=argparse.SUPPRESS)
     parser.add_argument('--minutes', type=float, default=5)
+    parser.add_argument('--endure')
     parser.add_argument('--seed', type=int, default=random.randrange(10 ** 6))
     parser.add_argument('--native', action='store_true')
     parser.add_argument('cases', nargs='*')
@@ -157,6 +180,9 @@ def main():
     ctypes.CDLL(None).prctl(corpus.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     counts, failed = {'nudged': 0, 'beaten': 0}, 0
     print('seed %d' % options.seed, flush=True)
+    if options.endure:
+        failed += endure(os.path.abspath(options.endure), 12 * options.minutes,
+                         [] if options.native else corpus.TALLY)
     with tempfile.TemporaryDirectory(prefix='tally-soak.') as root:
         corpus.data.make(os.path.join(root, 'data'))
         soak = Soak(options, root, rng)
