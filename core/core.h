@@ -163,9 +163,11 @@ short core_poll_peek(uint32_t event);
  * A thread begins: @task is zeroed but for comm, and inherits. @parent: of whoever made it; NULL
  * for the first. @flags: those of clone(2). Called by the parent, before the child runs, which
  * nobody can name yet. core_task_begun() is the child's, which knows pid, tid and ppid by now:
- * FORK.
+ * FORK, unless its parent, who may want to see that when fork(2) returns, could say so before, by
+ * core_task_forked() with pid and tid.
  */
 void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags);
+void core_task_forked(struct core_task *task);
 void core_task_begun(struct core_task *task);
 /* Its thread has ended: by itself, or by whoever finds that it is no more. */
 void core_task_exit(struct core_task *task);

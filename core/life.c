@@ -96,20 +96,35 @@ void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t 
 	core_unlock(&core_tree()->lock);
 }
 
-void core_task_begun(struct core_task *task)
+/* To the events of its parent, if that still is. */
+static void tell_of_birth(struct core_task *task, bool begun)
 {
 	struct core_task *parent = core_task(task->parent);
 
-	core_clock_start(task);
 	if (!core_nr_events() || !task->parent)
 		return;
 	core_lock(&core_tree()->lock);
 	if (parent->live) {
 		core_task_lock(parent);
-		core_tell_fork(parent, task);
+		if (!task->told)
+			core_tell_fork(parent, task);
+		if (begun)
+			core_tell_begun(parent, task);
 		core_task_unlock(parent);
 	}
+	task->told = true;
 	core_unlock(&core_tree()->lock);
+}
+
+void core_task_forked(struct core_task *task)
+{
+	tell_of_birth(task, false);
+}
+
+void core_task_begun(struct core_task *task)
+{
+	core_clock_start(task);
+	tell_of_birth(task, true);
 }
 
 /* ---- end ---- */

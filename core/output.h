@@ -50,8 +50,10 @@ static inline void core_sampling_out(struct core_event *event, uint64_t counter)
 
 /* ---- what happens to tasks: core/sideband.c ---- */
 
-/* @parent, the caller's, made @child, with CLONE_ flags @flags. */
+/* @parent made @child; either is the caller's. */
 void core_tell_fork(struct core_task *parent, const struct core_task *child);
+/* @child, the caller's, in its name spaces, to its parent's events. */
+void core_tell_begun(struct core_task *parent, const struct core_task *child);
 /* Before its events leave it; and for each inherited one with inherit_stat its counts. */
 void core_tell_exit(struct core_task *task);
 void core_tell_read(struct core_event *event);

@@ -176,6 +176,10 @@ static void tell_namespaces(struct core_task *to, const struct core_task *task)
 void core_tell_fork(struct core_task *parent, const struct core_task *child)
 {
 	tell_task(parent, PERF_RECORD_FORK, child, parent->pid, parent->tid);
+}
+
+void core_tell_begun(struct core_task *parent, const struct core_task *child)
+{
 	tell_namespaces(parent, child);
 }
 

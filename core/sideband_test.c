@@ -332,7 +332,7 @@ static void name_spaces(void **state)
 		assert_int_equal(link.dev, 4);
 		assert_int_equal(link.ino, 100 + i);
 	}
-	core_tell_fork(fake.task, &child);
+	core_tell_begun(fake.task, &child);
 	assert_int_equal(only(&l, PERF_RECORD_NAMESPACES)->namespaces.tid, 1003);
 }
 

@@ -155,7 +155,8 @@ int64_t sys_prctl(struct thread *thread, struct syscall *call)
 	char comm[sizeof(thread->events.comm)] = "";
 	int64_t result = syscall_pass(thread, call);
 
-	if (result || !thread->page || !core_nr_events())
+	/* The events may all be others', who have just begun to look at this process. */
+	if (result || !thread->page || !core_nr_events() || !arena_events())
 		return result;
 	switch ((int)call->args[0]) {
 	case PR_SET_NAME:
@@ -164,9 +165,7 @@ int64_t sys_prctl(struct thread *thread, struct syscall *call)
 		break;
 	case PR_TASK_PERF_EVENTS_DISABLE:
 	case PR_TASK_PERF_EVENTS_ENABLE:
-		if (arena_events())
-			core_prctl(core_task(thread->page),
-				   call->args[0] == PR_TASK_PERF_EVENTS_ENABLE);
+		core_prctl(core_task(thread->page), call->args[0] == PR_TASK_PERF_EVENTS_ENABLE);
 		break;
 	}
 	return result;

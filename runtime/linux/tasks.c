@@ -111,6 +111,8 @@ void tasks_forked(struct thread *child, int32_t pid)
 	unknown = 0;
 	__atomic_compare_exchange_n(&child->events.tid, &unknown, pid, false, __ATOMIC_RELEASE,
 				    __ATOMIC_RELAXED);
+	if (core_nr_events() && arena_events())
+		core_task_forked(&child->events);
 }
 
 void tasks_begun(struct thread *thread)
