@@ -24,20 +24,13 @@ enum { L1_LATENCY = 4 };
 
 struct walk {
 	struct single *s;
-	struct part *part;
+	struct block *part; /* with room for two accesses */
 	const struct block *block;
 	const uint64_t *record;
 	uint64_t next;
 	uint32_t insns, number;	       /* that there are, and which one is at hand */
 	uint32_t slots, loads, stores; /* that no part has had yet */
 };
-
-struct part {
-	struct block block;
-	struct block_access accesses[2];
-};
-
-_Static_assert(sizeof(struct part) == SINGLE_ROOM, "");
 
 /* ---- instructions ---- */
 
@@ -123,9 +116,9 @@ static uint32_t latency(const struct machine *machine, const struct misses *befo
 	 CORE_KIND_BIT(CORE_DTLB_STORE_MISSES))
 
 /* Of a string instruction's two, the second is the one that is written. */
-static const struct block_access *access_of(const struct part *part, bool store)
+static const struct block_access *access_of(const struct block *part, bool store)
 {
-	return &part->accesses[store ? part->block.nr_accesses - 1 : 0];
+	return &part->accesses[store ? part->nr_accesses - 1 : 0];
 }
 
 static bool is_locked(const struct walk *w, uint64_t at)
@@ -174,7 +167,7 @@ static void look_for(const struct walk *w, const struct misses *before)
 		if (s->counter[kind] < 0)
 			continue;
 		cause = find(w, kind);
-		if (w->part->block.nr_accesses)
+		if (w->part->nr_accesses)
 			tell_access(w, before, KINDS_OF_STORES >> kind & 1, cause);
 	}
 }
@@ -188,7 +181,7 @@ static void run_part(const struct walk *w, uint64_t next)
 
 	memcpy(record, w->record, w->block->words * sizeof(*record));
 	record[0] = (uint64_t)w->part;
-	w->part->block.words = w->block->words;
+	w->part->words = w->block->words;
 	model_run(w->s->model, record, record + w->block->words, next, w->s->fs_base,
 		  w->s->counter);
 	look_for(w, &before);
@@ -204,28 +197,22 @@ static uint32_t some(uint32_t *left, uint32_t wanted)
 
 static void run_fetch(const struct walk *w)
 {
-	*w->part = (struct part){
-		.block =
-			{
-				.pc = w->block->pc,
-				.length = w->block->length,
-				.cost = BLOCK_COST(0, w->block->cost >> 32),
-			},
+	*w->part = (struct block){
+		.pc = w->block->pc,
+		.length = w->block->length,
+		.cost = BLOCK_COST(0, w->block->cost >> 32),
 	};
 	run_part(w, w->block->pc);
 }
 
 static struct block *begin_behind(const struct walk *w, uint32_t slots)
 {
-	*w->part = (struct part){
-		.block =
-			{
-				.pc = w->block->pc + w->block->length - 1,
-				.length = 1,
-				.cost = BLOCK_COST(slots, 0),
-			},
+	*w->part = (struct block){
+		.pc = w->block->pc + w->block->length - 1,
+		.length = 1,
+		.cost = BLOCK_COST(slots, 0),
 	};
-	return &w->part->block;
+	return w->part;
 }
 
 /* The access at @a, with the one behind it where both are of one string instruction; how many. */
@@ -241,10 +228,9 @@ static unsigned int run_access(struct walk *w, const struct block_access *a, boo
 	for (unsigned int i = 0; i < nr; i++) {
 		const bool store = a[i].what & BLOCK_STORE;
 
-		w->part->accesses[i] = a[i];
+		part->accesses[i] = a[i];
 		if (!a[i].word) /* it is told relative to its block */
-			w->part->accesses[i].delta +=
-				(int32_t)((intptr_t)w->block - (intptr_t)part);
+			part->accesses[i].delta += (int32_t)((intptr_t)w->block - (intptr_t)part);
 		part->counts += BLOCK_COUNT(some(&w->loads, !store), BLOCK_LOAD_OPERANDS) +
 				BLOCK_COUNT(some(&w->stores, store || a[i].insn & BLOCK_MODIFIES),
 					    BLOCK_STORE_OPERANDS);

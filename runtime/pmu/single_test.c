@@ -47,12 +47,18 @@ enum { MOST_INSNS = 12, MOST_ACCESSES = 6, WORDS = 8, BLOCKS = 64 };
 static uint8_t code[BLOCKS][BLOCK_MAX_LENGTH + INSN_MAX] __attribute__((aligned(64)));
 
 struct made {
-	union {
-		struct block block;
-		uint8_t bytes[sizeof(struct block) + MOST_ACCESSES * sizeof(struct block_access)];
-	};
+	struct block *block;
 	uint64_t ips[MOST_INSNS];
 };
+
+/* Blocks, and the room for parts of them, which has to be near. */
+enum { BLOCK_ROOM = 256 };
+
+_Static_assert(sizeof(struct block) + MOST_ACCESSES * sizeof(struct block_access) <= BLOCK_ROOM,
+	       "");
+_Static_assert((size_t)SINGLE_ROOM <= BLOCK_ROOM, "");
+
+static uint8_t *memory;
 
 static struct made blocks[BLOCKS];
 
@@ -119,12 +125,12 @@ static void count_operands(struct block *block)
 static void make_block(unsigned int number)
 {
 	struct made *made = &blocks[number];
-	struct block *block = &made->block;
+	struct block *block = (struct block *)(memory + number * BLOCK_ROOM);
 	const uint32_t nr = 1 + any(MOST_INSNS);
 	uint8_t *at = code[number];
 	uint32_t slots = 0;
 
-	memset(made, 0, sizeof(*made));
+	made->block = block;
 	block->pc = (uint64_t)at;
 	block->words = WORDS;
 	block->end = (uint8_t)any(BLOCK_RETURN + 1);
@@ -198,13 +204,13 @@ static const struct block_access *find_access(const struct block *block, unsigne
 static void check_cause(const struct made *made, const uint64_t *record, unsigned int kind,
 			int64_t left, const struct core_cause *cause)
 {
-	const uint32_t last = insns_of(&made->block) - 1;
+	const uint32_t last = insns_of(made->block) - 1;
 	const struct block_access *access;
 
 	if (kind == CORE_INSTRUCTIONS) {
 		assert_int_equal(cause->ip, made->ips[left - 1]);
 	} else if (kind == CORE_LOADS || kind == CORE_STORES) {
-		access = find_access(&made->block, kind, left);
+		access = find_access(made->block, kind, left);
 		assert_int_equal(cause->address, access ? address_of(record, access) : 0);
 		assert_int_equal(cause->ip,
 				 made->ips[access ? access->insn & ~BLOCK_MODIFIES : last]);
@@ -230,31 +236,32 @@ static void the_same_counts_and_the_cause(void **state)
 		CORE_BRANCH_MISSES, CORE_CYCLES, CORE_L1D_LOAD_MISSES, CORE_STALLED_BACKEND,
 	};
 	enum { NR_KINDS = sizeof(kinds) / sizeof(*kinds) };
-	static uint8_t room[SINGLE_ROOM] __attribute__((aligned(8)));
 	static unsigned int found[NR_KINDS];
 	int64_t whole[64] = {0}, parts[64] = {0};
 	struct model *model = new_model();
 	struct single single = {
 		.model = new_model(),
 		.machine = &tly_machine_reference,
-		.room = room,
 		.counter = parts,
 		.fs_base = FS_BASE,
 	};
 
 	(void)state;
 	seed = 0x9e3779b97f4a7c15;
+	memory = calloc(BLOCKS + 1, BLOCK_ROOM);
+	assert_non_null(memory);
+	single.room = memory + BLOCKS * BLOCK_ROOM;
 	for (unsigned int i = 0; i < BLOCKS; i++)
 		make_block(i);
 	for (unsigned int i = 0; i < 100000; i++) {
 		const struct made *made = &blocks[any(BLOCKS)];
 		const unsigned int which = any(NR_KINDS), kind = kinds[which];
 		const int64_t left = 1 + any(6);
-		const uint64_t next =
-			any(2) ? blocks[any(BLOCKS)].block.pc : made->block.pc + made->block.length;
+		const uint64_t next = any(2) ? blocks[any(BLOCKS)].block->pc
+					     : made->block->pc + made->block->length;
 		uint64_t record[WORDS + 1], copy[WORDS + 1];
 
-		make_record(record, &made->block);
+		make_record(record, made->block);
 		memcpy(copy, record, sizeof(copy));
 		whole[kind] = parts[kind] = -left;
 		single.watched = CORE_KIND_BIT(kind);
@@ -270,6 +277,7 @@ static void the_same_counts_and_the_cause(void **state)
 	}
 	for (unsigned int i = 0; i < NR_KINDS; i++)
 		assert_true(found[i] > 100);
+	free(memory);
 	free(model);
 	free(single.model);
 }
