@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Counts of `tally run` that are exact, against who counts in another way: the processor that traps
+after each instruction, and callgrind. And against themselves, which no two runs may change.
+
+A string instruction with a repeat count is one instruction to a processor's counters and here;
+callgrind counts each repetition. So what is compared with callgrind executes none: the C library is
+told that the processor is not good at them, and lacks all else that Valgrind's processor does not
+have, so that it takes the same functions in both.
+"""
+import os
+import platform
+import shutil
+import tempfile
+
+from tap import *
+
+TARGET = os.environ['COUNT_TARGET']
+STEPPER = os.environ['STEPPER']
+
+# What callgrind may differ by, of what the program executes beyond /bin/true: Valgrind has a library
+# of its own linked into each.
+CLOSE = 1e-4
+PLAIN = {'GLIBC_TUNABLES': 'glibc.cpu.hwcaps=' + ','.join('-' + feature for feature in (
+    'AVX2', 'AVX2_Usable', 'AVX', 'AVX512F', 'AVX512VL', 'AVX512BW', 'ERMS', 'FSRM', 'RTM', 'BMI1',
+    'BMI2', 'LZCNT', 'MOVBE', 'POPCNT', 'SSE4_1', 'SSE4_2', 'SSSE3', 'XSAVE', 'XSAVEC',
+    'Fast_Unaligned_Copy', 'AVX_Fast_Unaligned_Load', 'Prefer_No_VZEROUPPER'))}
+
+
+def counted(events, *command, before=(), **more):
+    """{event: count} of a command under `tally run`."""
+    with tempfile.NamedTemporaryFile('r') as file:
+        done = run(*before, TALLY, 'run', '--', TALLY, 'stat', '-x,', '-o', file.name,
+                   '-e', events, '--', *command, **more)
+        equal(done.returncode, 0, done.stderr)
+        rows = [line.split(',') for line in file if line.strip() and line[0] != '#']
+    return {row[2].split(':')[0]: int(row[0]) for row in rows}
+
+
+def case_every_instruction_that_the_processor_steps_through():
+    done = run(STEPPER, TARGET)
+    if done.returncode == 77:
+        skip('ptrace(2) is not permitted')
+    equal(done.returncode, 0, done.stderr)
+    instructions, branches = map(int, done.stdout.split())
+    check(instructions > 10000, 'only %d instructions' % instructions)
+    equal(counted('instructions,branches', TARGET),
+          {'instructions': instructions, 'branches': branches})
+
+
+def case_the_same_in_each_run():
+    events = 'instructions,branches,cpu/mem-loads/,cpu/mem-stores/,cpu/calls/,cpu/returns/'
+    first = counted(events, TARGET)
+    equal(len(first), 6)
+    for _ in range(2):
+        equal(counted(events, TARGET), first)
+
+
+def case_the_same_with_other_events_beside_them():
+    """Whichever code cache the program runs in."""
+    alone = counted('instructions', TARGET)
+    for beside in ('branches', 'cpu/calls/', 'cycles', 'L1-dcache-load-misses,branch-misses'):
+        equal(counted('instructions,' + beside, TARGET)['instructions'], alone['instructions'],
+              'beside ' + beside)
+
+
+def callgrind(*command):
+    done = run('valgrind', '--tool=callgrind', '--callgrind-out-file=/dev/null', *command,
+               env=PLAIN, timeout=120)
+    equal(done.returncode, 0, done.stderr[-500:])
+    line = next(line for line in done.stderr.splitlines() if 'refs:' in line)
+    return int(line.split()[-1].replace(',', ''))
+
+
+def ours(*command, **more):
+    return counted('instructions', *command, env=PLAIN, **more)['instructions']
+
+
+# Where the dynamic linker finds its data decides how many steps it takes, natively too.
+STILL = ('setarch', platform.machine(), '-R')
+
+
+def need_callgrind():
+    if not shutil.which('valgrind'):
+        skip('valgrind is not installed')
+
+
+def text(folder, lines):
+    path = os.path.join(folder, 'text')
+    with open(path, 'w') as file:
+        file.writelines('%d %x of %d\n' % (n, n * n * 2654435761, n % 97) for n in range(lines))
+    return path
+
+
+def compare(lines, makes, *command):
+    """With callgrind, beyond what /bin/true takes; and with another run."""
+    need_callgrind()
+    if run(*STILL, 'true').returncode:
+        skip('personality(2) is not permitted')
+    with tempfile.TemporaryDirectory() as folder:
+        path = text(folder, lines)
+
+        def anew(count, **more):
+            if os.path.exists(path + makes):
+                os.unlink(path + makes)
+            return count(*command, path, **more)
+
+        first = anew(ours, before=STILL)
+        equal(anew(ours, before=STILL), first, 'two runs')
+        mine = first - ours('/bin/true', before=STILL)
+        theirs = anew(callgrind) - callgrind('/bin/true')
+    check(abs(mine - theirs) <= CLOSE * theirs,
+          '%s: %d, callgrind %d' % (' '.join(command), mine, theirs))
+
+
+def case_bzip2_as_callgrind_counts_it():
+    if not shutil.which('bzip2'):
+        skip('bzip2 is not installed')
+    compare(8000, '.bz2', 'bzip2', '-k')
+
+
+def case_gzip_as_callgrind_counts_it():
+    compare(9000, '.gz', 'gzip', '-nk9')
+
+
+if __name__ == '__main__':
+    main()
