@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The counters of a task: two words each, core/task.h says why. */
+/* The counters of a task: two words each and lanes, core/task.h says why. */
 #include "core/counter.h"
 
 #include "core/arena.h"
@@ -10,14 +10,16 @@ void core_counters_init(struct core_task *task)
 		task->counter[kind] = CORE_COUNTER_START;
 		task->bias[kind] = CORE_COUNTER_START; /* they cancel out */
 	}
+	__builtin_memset(task->lanes, 0, sizeof(task->lanes));
 }
 
 void core_counter_raise(struct core_task *task, enum core_kind kind, uint64_t value)
 {
-	uint64_t bias = (uint64_t)task->bias[kind];
+	const int64_t more = (int64_t)(value - core_counter_read(task, kind));
 
-	if ((int64_t)(value - core_counter_read(task, kind)) > 0)
-		__atomic_store_n(&task->counter[kind], (int64_t)(value - bias), __ATOMIC_RELAXED);
+	if (more > 0)
+		__atomic_store_n(&task->counter[kind], task->counter[kind] + more,
+				 __ATOMIC_RELAXED);
 }
 
 /* The same value, with @counter in the word to which the code adds. */

@@ -76,10 +76,12 @@ static void emit_miss(struct builder *b, enum where where)
 {
 	const bool open = b->trace.open;
 
-	/* Who comes here is not in the block around it. */
+	/* Who comes here is not in the block or segment around it. */
 	b->trace.open = false;
+	b->count.apart = true;
 	mark(b, missed[where]);
 	b->trace.open = open;
+	b->count.apart = false;
 	emit8(b, 0xe9);
 	emit_relative(b, (uint64_t)b->cache->lookup.code +
 				 (where == AT_STACK ? b->cache->popped_miss : b->cache->jump_miss));
@@ -213,9 +215,9 @@ void emit_miss_in_reach(struct builder *b)
 
 	/* What the trace puts before an instruction may be longer than that. */
 	if (!b->nr_waiting ||
-	    (!b->trace.on &&
-	     b->at + NOP + b->count.bytes + longest_copy(&b->insn) + LAST_JUMP - b->waiting[0] <=
-		     INT8_MAX))
+	    (!b->trace.on && b->at + NOP + count_before_bytes(b) + longest_copy(&b->insn) +
+					     LAST_JUMP - b->waiting[0] <=
+				     INT8_MAX))
 		return;
 	mark_pc(b, b->pc, 0);
 	EMIT(b, 0x0f, 0x1f, 0x84);
@@ -292,6 +294,7 @@ void emit_return(struct builder *b)
 {
 	emit_spill(b, REG_RCX, THREAD_RCX);
 	mark_pc(b, b->pc, SPILL_RCX);
+	count_return(b);
 	if (b->insn.imm_size) {
 		EMIT(b, 0x48, 0x8b, 0x0c, 0x24); /* mov (%rsp), %rcx */
 		emit_spill(b, REG_RCX, THREAD_TARGET);

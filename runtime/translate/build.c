@@ -203,9 +203,11 @@ static enum next step(struct builder *b)
 	b->nr_insns++;
 	b->source_end = b->pc + b->insn.length;
 	if (__builtin_expect(insn_uses_gs(&b->insn), 0)) {
+		count_leave(b);
 		emit_exit_jump(b, b->pc, EXIT_DETACH);
 		next = STOPPED;
 	} else if (__builtin_expect(is_rdpmc(&b->insn), 0)) {
+		count_leave(b);
 		emit_exit_jump(b, b->pc, EXIT_RDPMC);
 		next = STOPPED;
 	} else if (b->insn.class != INSN_PLAIN) {

@@ -2,33 +2,45 @@
 /*
  * Counting. A *segment* is a run of a fragment that is entered at its beginning and usually left at
  * its end: at a call, at a condition that leads backwards, at the end of the fragment. All that it
- * is going to do is added when it begins, so that a counter is touched once for many blocks:
+ * does is added at one place in it, so that a counter is touched once for many blocks:
  *
- *	addq $sum, %gs:COUNTER		for each kind that is counted
  *	...
- *	jcc 1f				leaves before the end:
+ *	jcc 1f				leaves before the place:
+ *	...
+ *	addq $sum, %gs:COUNTER		for each kind that is counted, in a lane
+ *	cmp ...
+ *	jcc 2f				leaves behind it:
  *	...
  *
- * 1:	addq $executed-sum, %gs:COUNTER
+ * 1:	addq $executed, %gs:COUNTER
+ *	jmp TARGET
+ * 2:	addq $executed-sum, %gs:COUNTER
  *	jmp TARGET
  *
  * The sum is known when the segment ends, and put into the instruction then. Whoever interrupts a
  * segment finds in struct state what it has added and not done (recover.c), so the counters are
  * exact at every instruction.
  *
- * Flags: a segment looks ahead for an instruction that sets all of them before any asks for one.
- * Where there is none they are kept in ax:
+ * Flags: the place is before the first instruction that sets all of them and asks for none. Where
+ * none comes before the segment ends, counters go through a register whose latency nobody waits
+ * for: r11, which few use, or rcx, where it has been spilled anyway:
+ *
+ *	mov %r11, %gs:RAX
+ *	mov %gs:COUNTER, %r11; lea sum(%r11), %r11; mov %r11, %gs:COUNTER
+ *	mov %gs:RAX, %r11
+ *
+ * A cache that checks adds where a segment begins, and "jns 3f" follows: the counter is negative
+ * until somebody is to be told.
+ *
+ * 3:	addq $-sum, %gs:COUNTER		of all that have been added
+ *	jmp out				as EXIT_DUE: nothing of the segment has been executed
+ *
+ * Flags that are not dead there are kept in ax:
  *
  *	mov %rax, %gs:RAX; lahf; seto %al; addq ...; add $0x7f, %al; sahf; mov %gs:RAX, %rax
  *
  * What was found by looking at more than the instructions of the fragment, or by when it was made,
  * is kept in the word before its code (decide()), for rehearsals.
- *
- * In a cache that checks, "jns 2f" follows each addition: the counter is negative until somebody is
- * to be told.
- *
- * 2:	addq $-sum, %gs:COUNTER		of all that have been added
- *	jmp out				as EXIT_DUE: nothing of the segment has been executed
  */
 #include "runtime/translate/count.h"
 
@@ -137,20 +149,60 @@ static bool flags_dead(const struct builder *b, uint64_t pc)
 	return false;
 }
 
-/* ---- adding ---- */
-
-/* addq $amount, %gs:counter: returns where the amount is. */
-static uint8_t *emit_add(struct builder *b, unsigned int kind, int8_t amount)
+/* Whether what the flags were before the instruction at hand makes no difference. */
+static bool sets_all_flags(const struct insn *insn)
 {
-	EMIT(b, 0x65, 0x48, 0x83, 0x04, 0x25);
-	emit32(b, THREAD_EVENTS + CORE_TASK_COUNTERS + 8 * kind);
-	emit8(b, (uint8_t)amount);
-	return b->at - 1;
+	uint8_t read, written;
+
+	if (flags_set(insn) != ALL_FLAGS)
+		return false;
+	insn_flags(insn, &read, &written);
+	return !(read & ALL_FLAGS);
 }
 
-enum { ADD_BYTES = 10 };
+/* ---- adding ---- */
 
-/* Makes one that adds nothing do nothing. */
+/* Where the next addition goes. */
+static uint32_t counter(const struct count *c, unsigned int kind)
+{
+	if (!c->has_lanes)
+		return THREAD_EVENTS + CORE_TASK_COUNTERS + 8 * kind;
+	return THREAD_EVENTS + CORE_TASK_LANES +
+	       8 * (c->lane % CORE_LANES * CORE_LANE_KINDS + kind);
+}
+
+static bool goes_through(enum how how)
+{
+	return how == THROUGH_R11 || how == THROUGH_RCX;
+}
+
+/* Returns where the amount is. */
+static uint8_t *emit_addition(struct builder *b, unsigned int kind, int8_t amount, enum how how)
+{
+	const enum reg reg = how == THROUGH_R11 ? REG_R11 : REG_RCX;
+	const uint32_t word = counter(&b->count, kind);
+	uint8_t *at;
+
+	if (!goes_through(how)) { /* addq $amount, %gs:counter */
+		EMIT(b, 0x65, 0x48, 0x83, 0x04, 0x25);
+		emit32(b, word);
+		emit8(b, (uint8_t)amount);
+		return b->at - 1;
+	}
+	emit_fill(b, reg, word);
+	if (reg == REG_R11)
+		EMIT(b, 0x4d, 0x8d, 0x5b); /* lea amount(%r11), %r11 */
+	else
+		EMIT(b, 0x48, 0x8d, 0x49);
+	at = b->at;
+	emit8(b, (uint8_t)amount);
+	emit_spill(b, reg, word);
+	return at;
+}
+
+enum { ADD_BYTES = 10, THROUGH_BYTES = 22, BORROW_BYTES = 18 };
+
+/* Makes an addq of nothing do nothing. */
 static void unmake_add(uint8_t *amount)
 {
 	static const uint8_t nop[ADD_BYTES] = {0x66, 0x2e, 0x0f, 0x1f, 0x84};
@@ -158,29 +210,56 @@ static void unmake_add(uint8_t *amount)
 	__builtin_memcpy(amount + 1 - ADD_BYTES, nop, ADD_BYTES);
 }
 
-/* The program's rax is in its slot. */
-static void mark_kept(struct builder *b, uint64_t pc, uint8_t spills)
+static void mark_adding(struct builder *b, uint64_t pc, enum how how)
 {
-	mark_pc(b, pc, SPILL_RAX | spills);
+	static const uint8_t spills[] = {
+		[KEEPING_FLAGS] = SPILL_RAX | SPILL_FLAGS,
+		[THROUGH_R11] = SPILL_FAR,
+		[THROUGH_RCX] = SPILL_RCX,
+	};
+
+	mark(b, (struct state){.pc = pc, .spills = spills[how], .far = REG_R11});
 }
 
-/* The program's flags go to ax. */
-static void keep_flags(struct builder *b, uint64_t pc)
+/* What additions need, before them. */
+static void borrow(struct builder *b, uint64_t pc, enum how how)
 {
-	emit_spill(b, REG_RAX, THREAD_RAX);
-	mark_kept(b, pc, 0);
-	EMIT(b, 0x9f, 0x0f, 0x90, 0xc0);
-	mark_kept(b, pc, SPILL_FLAGS);
+	switch (how) {
+	case KEEPING_FLAGS:
+		emit_spill(b, REG_RAX, THREAD_RAX);
+		mark_pc(b, pc, SPILL_RAX);
+		EMIT(b, 0x9f, 0x0f, 0x90, 0xc0);
+		mark_adding(b, pc, how);
+		break;
+	case THROUGH_R11:
+		emit_spill(b, REG_R11, THREAD_RAX);
+		mark_adding(b, pc, how);
+		break;
+	case FREELY:
+	case THROUGH_RCX:
+		break;
+	}
 }
 
-static void return_flags(struct builder *b, uint64_t pc)
+static void give_back(struct builder *b, uint64_t pc, enum how how)
 {
-	EMIT(b, 0x04, 0x7f);
-	mark_kept(b, pc, SPILL_LOW_FLAGS);
-	emit8(b, 0x9e);
-	mark_kept(b, pc, 0);
-	emit_fill(b, REG_RAX, THREAD_RAX);
-	mark_pc(b, pc, 0);
+	switch (how) {
+	case KEEPING_FLAGS:
+		EMIT(b, 0x04, 0x7f);
+		mark_pc(b, pc, SPILL_RAX | SPILL_LOW_FLAGS);
+		emit8(b, 0x9e);
+		mark_pc(b, pc, SPILL_RAX);
+		emit_fill(b, REG_RAX, THREAD_RAX);
+		mark_pc(b, pc, 0);
+		break;
+	case THROUGH_R11:
+		emit_fill(b, REG_R11, THREAD_RAX);
+		mark_pc(b, pc, 0);
+		break;
+	case FREELY:
+	case THROUGH_RCX:
+		break;
+	}
 }
 
 #define for_each_kind(kind, mask)                                                                  \
@@ -213,11 +292,11 @@ static bool any(const struct counts *counts, uint64_t kinds)
 
 /* jns out: @rest is to be added there first. */
 static struct late *emit_check_due(struct builder *b, const struct counts *rest, uint64_t pc,
-				   bool kept)
+				   enum how how)
 {
 	struct late *late = new_late(b, LATE_DUE, pc);
 
-	late->kept = kept;
+	late->how = how;
 	late->counts = *rest;
 	EMIT(b, 0x0f, 0x89);
 	emit_long(b, late);
@@ -233,8 +312,8 @@ static struct counts negative(const struct counts *counts)
 	return result;
 }
 
-/* Adds @counts. The program is at @pc and its flags are in ax, or dead. */
-static void emit_counts(struct builder *b, struct counts counts, uint64_t pc, bool kept)
+/* Adds @counts. The program is at @pc, and what that needs is borrowed. */
+static void emit_counts(struct builder *b, struct counts counts, uint64_t pc, enum how how)
 {
 	struct count *c = &b->count;
 
@@ -243,14 +322,14 @@ static void emit_counts(struct builder *b, struct counts counts, uint64_t pc, bo
 
 		if (!amount)
 			continue;
-		emit_add(b, kind, amount);
+		emit_addition(b, kind, amount, how);
 		counts.of[kind] = 0;
 		c->added.of[kind] += amount;
-		mark_pc(b, pc, kept ? SPILL_RAX | SPILL_FLAGS : 0);
+		mark_adding(b, pc, how);
 		if (amount > 0 && c->checked >> kind & 1) {
 			const struct counts back = negative(&c->added);
 
-			emit_check_due(b, c->ahead ? &back : &counts, pc, kept);
+			emit_check_due(b, c->ahead ? &back : &counts, pc, how);
 		}
 	}
 }
@@ -259,13 +338,14 @@ static void emit_counts(struct builder *b, struct counts counts, uint64_t pc, bo
 static void emit_counts_apart(struct builder *b, const struct counts *counts, uint64_t pc,
 			      bool dead)
 {
+	const enum how how = dead ? FREELY : b->count.checked ? KEEPING_FLAGS : THROUGH_R11;
+
 	if (!any(counts, b->count.kinds))
 		return;
-	if (!dead)
-		keep_flags(b, pc);
-	emit_counts(b, *counts, pc, !dead);
-	if (!dead)
-		return_flags(b, pc);
+	b->count.lane++;
+	borrow(b, pc, how);
+	emit_counts(b, *counts, pc, how);
+	give_back(b, pc, how);
 }
 
 /* What is told of the program's state: it is at late->pc, and has done @done. */
@@ -274,7 +354,7 @@ static void begin_late(struct builder *b, const struct late *late, const struct 
 	b->pc = late->pc;
 	b->count.done = *done;
 	b->count.insn = b->count.added = (struct counts){0};
-	mark_pc(b, late->pc, late->kept ? SPILL_RAX | SPILL_FLAGS : 0);
+	mark_adding(b, late->pc, late->how);
 }
 
 static void emit_late_taken(struct builder *b, const struct late *late)
@@ -302,9 +382,8 @@ static void emit_late_call(struct builder *b, const struct late *late)
 static void emit_late_due(struct builder *b, const struct late *late)
 {
 	begin_late(b, late, &late->counts);
-	emit_counts(b, late->counts, late->pc, late->kept);
-	if (late->kept)
-		return_flags(b, late->pc);
+	emit_counts(b, late->counts, late->pc, late->how);
+	give_back(b, late->pc, late->how);
 	emit_exit_jump(b, late->pc, EXIT_DUE);
 }
 
@@ -331,33 +410,60 @@ void count_late(struct builder *b)
 /* ---- segments ---- */
 
 /* What was emitted for the segment that is rehearsed adds this. */
-static int8_t real_amount(const struct builder *b, const uint8_t *amount)
+static int8_t real_amount(const struct builder *b, const uint8_t *amount, enum how how)
 {
 	const uint8_t *real = amount + b->shift;
 
-	return real[1 - ADD_BYTES] == 0x65 ? (int8_t)*real : 0;
+	return goes_through(how) || real[1 - ADD_BYTES] == 0x65 ? (int8_t)*real : 0;
+}
+
+/* Here is the place where all of the segment is added. */
+static void place(struct builder *b, enum how how)
+{
+	struct count *c = &b->count;
+	static const struct counts nothing;
+
+	c->placed = true;
+	c->how = how;
+	c->lane++;
+	borrow(b, b->pc, how);
+	for_each_kind(kind, c->kinds) {
+		c->amounts[kind] = emit_addition(b, kind, 0, how);
+		if (b->asked)
+			c->added.of[kind] = real_amount(b, c->amounts[kind], how);
+		mark_adding(b, b->pc, how);
+		if (c->checked >> kind & 1)
+			emit_check_due(b, &nothing, b->pc, how)->undone = (2u << kind) - 1;
+	}
+	give_back(b, b->pc, how);
 }
 
 static void begin_segment(struct builder *b)
 {
 	struct count *c = &b->count;
-	const bool dead = decide(b, flags_dead(b, b->pc));
-	static const struct counts nothing;
 
 	c->open = true;
+	c->placed = false;
 	c->first_late = c->nr_late;
-	if (!dead)
-		keep_flags(b, b->pc);
-	for_each_kind(kind, c->kinds) {
-		c->amounts[kind] = emit_add(b, kind, 0);
-		if (b->asked)
-			c->added.of[kind] = real_amount(b, c->amounts[kind]);
-		mark_pc(b, b->pc, dead ? 0 : SPILL_RAX | SPILL_FLAGS);
-		if (c->checked >> kind & 1)
-			emit_check_due(b, &nothing, b->pc, !dead)->undone = (2u << kind) - 1;
-	}
-	if (!dead)
-		return_flags(b, b->pc);
+	if (c->checked)
+		place(b, decide(b, flags_dead(b, b->pc)) ? FREELY : KEEPING_FLAGS);
+}
+
+static bool pending(const struct count *c)
+{
+	return c->open && !c->placed;
+}
+
+void count_leave(struct builder *b)
+{
+	if (pending(&b->count))
+		place(b, THROUGH_R11);
+}
+
+void count_return(struct builder *b)
+{
+	if (pending(&b->count))
+		place(b, THROUGH_RCX);
 }
 
 void count_close(struct builder *b)
@@ -366,9 +472,11 @@ void count_close(struct builder *b)
 
 	if (!c->open)
 		return;
+	mark_pc(b, b->pc, 0);
+	count_leave(b);
 	for_each_kind(kind, c->kinds) {
 		*c->amounts[kind] = (uint8_t)c->done.of[kind];
-		if (!c->done.of[kind] && !(c->checked >> kind & 1))
+		if (!c->done.of[kind] && !(c->checked >> kind & 1) && !goes_through(c->how))
 			unmake_add(c->amounts[kind]);
 	}
 	for (unsigned int i = c->first_late; i < c->nr_late; i++)
@@ -456,16 +564,62 @@ static void late_call(struct builder *b)
 	late->counts = b->count.insn;
 }
 
+/*
+ * A condition that leads back is the end of a loop: its segment ends with it, whatever comes. So it
+ * does where what follows is there already.
+ */
+static bool jcc_closes(struct builder *b)
+{
+	const bool ends = !b->asked && cache_find(b->cache, b->pc + b->insn.length);
+
+	return insn_target(&b->insn, b->pc) <= b->pc || decide(b, ends);
+}
+
+/* What the segment adds has to be added before the instruction at hand, or in what becomes of it.
+ */
+static void place_before(struct builder *b)
+{
+	struct count *c = &b->count;
+
+	if (sets_all_flags(&b->insn)) {
+		place(b, FREELY);
+		return;
+	}
+	switch (b->insn.class) {
+	case INSN_PLAIN: /* if it leaves, it calls count_leave() */
+	case INSN_JMP:
+	case INSN_RET: /* calls count_return() */
+		break;
+	case INSN_JCC:
+		if (c->closing)
+			count_leave(b);
+		break;
+	default:
+		count_leave(b);
+	}
+}
+
 void count_before(struct builder *b)
 {
-	const bool call = b->insn.class == INSN_CALL || b->insn.class == INSN_CALL_INDIRECT;
+	const uint8_t class = b->insn.class;
+	const bool call = class == INSN_CALL || class == INSN_CALL_INDIRECT;
+	const bool amid = b->count.open;
 
 	b->count.insn = counts_of(&b->insn, b->count.kinds);
-	if (!b->count.open)
+	b->count.closing = call || (class == INSN_JCC && jcc_closes(b));
+	if (!amid)
 		begin_segment(b);
-	else if (call && !(b->fragment->flags & FRAGMENT_CHECKED))
+	if (!b->count.placed)
+		place_before(b);
+	if (amid && call && !(b->fragment->flags & FRAGMENT_CHECKED))
 		late_call(b);
-	b->count.closing = call;
+}
+
+unsigned int count_before_bytes(const struct builder *b)
+{
+	const struct count *c = &b->count;
+
+	return !c->kinds || (c->open && c->placed) ? 0 : c->bytes;
 }
 
 void count_after(struct builder *b)
@@ -478,22 +632,16 @@ void count_after(struct builder *b)
 		count_close(b);
 }
 
-/*
- * A condition that leads back is the end of a loop: its segment ends with it, whatever comes. So it
- * does where what follows is there already.
- */
 bool count_jcc(struct builder *b, uint64_t target)
 {
 	struct count *c = &b->count;
-	const bool ends = !b->asked && cache_find(b->cache, b->pc + b->insn.length);
 	struct late *late;
 
-	c->closing = target <= b->pc || decide(b, ends);
 	if (c->closing && !(c->kinds & CORE_KIND_BIT(CORE_BRANCHES_TAKEN)))
 		return false;
 	late = new_late(b, LATE_TAKEN, target);
 	late->dead = decide(b, flags_dead(b, target));
-	late->undone = (1u << COUNT_KINDS) - 1;
+	late->undone = c->placed ? (1u << COUNT_KINDS) - 1 : 0;
 	late->counts = c->done;
 	add_counts(&late->counts, &c->insn);
 	late->counts.of[CORE_BRANCHES_TAKEN]++;
@@ -528,9 +676,12 @@ void count_start(struct builder *b, struct late *late)
 	b->count.late = late;
 	if (!b->count.kinds)
 		return;
-	b->count.bytes = 48;
+	/* What is executed in a row should be in different lanes. */
+	b->count.lane = b->fragment->start / HEAD_BYTES;
+	b->count.has_lanes = !b->cache->does.checked && !cache_is_slow(b->cache);
+	b->count.bytes = b->count.checked ? 48 : BORROW_BYTES;
 	for_each_kind(kind, b->count.kinds)
-		b->count.bytes += 16;
+		b->count.bytes += b->count.checked ? 16 : THROUGH_BYTES;
 	b->count.lates = 2;
 	for_each_kind(kind, b->count.checked)
 		b->count.lates += 2;
@@ -546,6 +697,8 @@ struct counts count_state(const struct builder *b, const struct state *state)
 	const struct count *c = &b->count;
 	struct counts counts = c->done;
 
+	if (c->apart)
+		return (struct counts){0};
 	if (state->where != AT_PC || state->done || state->pc != b->pc)
 		add_counts(&counts, &c->insn);
 	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)

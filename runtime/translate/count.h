@@ -20,13 +20,21 @@ enum late_kind {
 	LATE_DUE,   /* a counter has got to 0 or will in the segment that was about to begin */
 };
 
+/* How additions leave alone what the program has. */
+enum how {
+	FREELY,	       /* its flags are dead */
+	KEEPING_FLAGS, /* in ax */
+	THROUGH_R11,   /* which is spilled for that */
+	THROUGH_RCX,   /* which is spilled already */
+};
+
 struct late {
 	uint64_t pc; /* where the program is then */
 	uint8_t *site;
 	uint32_t entry;
 	uint8_t kind;	 /* enum late_kind */
-	bool kept;	 /* the program's flags are in ax */
-	bool dead;	 /* it does not need them */
+	uint8_t how;	 /* enum how: what is borrowed when the program gets here */
+	bool dead;	 /* it does not need its flags */
 	uint16_t undone; /* kinds of which the segment's sum is to be taken back */
 	struct counts counts;
 };
@@ -36,12 +44,17 @@ enum { LATE_MAX = 64 };
 
 struct count {
 	uint64_t kinds, checked; /* of enum core_kind, that this fragment counts */
+	bool has_lanes;
+	uint8_t lane; /* of the last addition */
 	bool open;
+	bool placed;  /* of the open segment: the place where all is added has been passed, */
+	uint8_t how;  /* enum how: in this way */
+	bool apart;   /* what is marked is no part of the segment around it */
 	bool ahead;   /* what is added has not been done: it is taken back where something is due */
 	bool closing; /* the segment ends with the instruction at hand */
 	uint8_t nr_late, first_late;
 	uint8_t lates; /* that one more instruction may need */
-	/* That the beginning of a segment may take, or what comes late. */
+	/* That additions may take. */
 	uint16_t bytes;
 	uint8_t *amounts[COUNT_KINDS]; /* of a segment that has begun: where its sums go */
 	struct counts done;	       /* in the segment, before the instruction at hand */
@@ -59,6 +72,15 @@ void count_start(struct builder *b, struct late *late);
 /* Around each instruction. */
 void count_before(struct builder *b);
 void count_after(struct builder *b);
+
+/* The most that the former may emit. */
+unsigned int count_before_bytes(const struct builder *b);
+
+/* The instruction at hand leaves the fragment. */
+void count_leave(struct builder *b);
+
+/* It does so as a return; rcx is in its slot, and comes from there before it is asked for. */
+void count_return(struct builder *b);
 
 /* No other follows. */
 void count_close(struct builder *b);

@@ -685,10 +685,12 @@ static void add_trace(struct sums *sums, uint8_t cut, uint64_t pc)
 
 static struct sums counted(const struct counts *more, uint64_t pc)
 {
+	const struct core_task *task = &host_thread()->events;
 	struct sums sums;
 
 	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
-		sums.of[kind] = host_thread()->events.counter[kind] + more->of[kind];
+		sums.of[kind] =
+			task->counter[kind] + (int64_t)core_task_lanes(task, kind) + more->of[kind];
 	if (does.counted & CORE_KINDS_MODEL)
 		add_trace(&sums, more->cut, pc);
 	return sums;
