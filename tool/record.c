@@ -521,7 +521,7 @@ static int choose_counting(struct recording *r, const struct tool_counting *coun
 			ret = tool_fail("out of memory");
 	}
 	if (!ret && tool_wants_user_mode(counting, events, &why))
-		ret = tool_enter_user_mode(counting, r->options.quiet ? NULL : why.what);
+		ret = tool_enter_user_mode(counting, r->options.quiet ? NULL : why.what, events);
 	tally_events_free(timer);
 	return ret;
 }
@@ -565,6 +565,7 @@ static int run_record(const struct tool_command *command, int argc, char **argv)
 	r.argv[0] = "tally";
 	memcpy(r.argv + 1, argv, argc * sizeof(*argv));
 	key = tool_choose_counting(&counting, command, argc, argv, RECORD_KEY_PMU);
+	r.elsewhere = counting.own;
 	if (key > 0)
 		ret = key;
 	while (ret == 0 && key >= 0 && (key = tool_next_option(&parse)) > 0)

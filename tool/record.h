@@ -61,6 +61,7 @@ struct recording {
 	struct tool_target target;
 
 	struct tally_events *events; /* all of the file */
+	bool elsewhere;		     /* another process will parse them: tool/user_mode.h */
 	struct record_side side;
 	size_t tracking;      /* the event that carries the side-band records */
 	size_t off_cpu_event; /* or NO_EVENT */

@@ -281,7 +281,7 @@ int record_parse_option(struct recording *r, int key, const char *argument)
 		o->namespaces = true;
 		return 0;
 	case 'e':
-		ret = tally_events_parse(r->events, argument, 0, &err);
+		ret = r->elsewhere ? 0 : tally_events_parse(r->events, argument, 0, &err);
 		return ret < 0 ? tool_error(&err) : 0;
 	case KEY_FILTER:
 		ret = tally_events_set_filter(r->events, argument, &err);

@@ -160,6 +160,8 @@ static int parse_events(struct line *line, const char *text)
 {
 	struct tally_error err;
 
+	if (line->counting.own)
+		return TOOL_OK;
 	return tally_events_parse(line->events, text, 0, &err) < 0 ? tool_error(&err) : TOOL_OK;
 }
 
@@ -440,7 +442,7 @@ static int choose_counting(const struct line *line)
 
 	if (!o->measure_command || !tool_wants_user_mode(&line->counting, line->events, &why))
 		return TOOL_OK;
-	return tool_enter_user_mode(&line->counting, say ? why.what : NULL);
+	return tool_enter_user_mode(&line->counting, say ? why.what : NULL, line->events);
 }
 
 static int prepare(struct line *line, struct stat_session *stat)

@@ -11,7 +11,6 @@
 #include <tally/attr.h>
 #include <tally/probe.h>
 
-
 static int take_option(enum tool_pmu *pmu, const struct tool_command *command, const char *argument)
 {
 	static const char *const words[] = {"auto", "kernel", "user"};
@@ -22,6 +21,25 @@ static int take_option(enum tool_pmu *pmu, const struct tool_command *command, c
 			return TOOL_OK;
 		}
 	return tool_usage(command, "--pmu wants auto, kernel or user, not '%s'", argument);
+}
+
+/* Whether one of the events that @text names is of that unit. */
+static bool names_unit(const char *text, const char *unit)
+{
+	for (const char *at = text; (at = strstr(at, unit)); at++)
+		if (at == text || strchr(",{ ", at[-1]))
+			return true;
+	return false;
+}
+
+/* The PMU of a run has events that no other has, and its name in sysfs where there is none here. */
+static const char *own_unit(const char *text)
+{
+	if (names_unit(text, "tally::"))
+		return "tally:: is the PMU of user mode";
+	if (names_unit(text, "cpu/") && access("/sys/bus/event_source/devices/cpu", F_OK))
+		return "this machine has no unit 'cpu'";
+	return NULL;
 }
 
 /* Probes, tracepoints and the units of other hardware are the kernel's alone. */
@@ -56,6 +74,10 @@ static bool kernel_has(const struct tally_event *event, struct tally_error *why)
 bool tool_wants_user_mode(const struct tool_counting *counting, struct tally_events *events,
 			  struct tally_error *why)
 {
+	if (counting->own) {
+		snprintf(why->what, sizeof(why->what), "%s", counting->own);
+		return true;
+	}
 	if (counting->pmu != TOOL_PMU_AUTO)
 		return false;
 	for (size_t i = 0; i < tally_events_count(events); i++) {
@@ -67,7 +89,43 @@ bool tool_wants_user_mode(const struct tool_counting *counting, struct tally_eve
 	return false;
 }
 
-int tool_enter_user_mode(const struct tool_counting *counting, const char *why)
+/* What is computed by a model of the processor, which takes ten times as long as counting. */
+static bool is_modelled(const struct perf_event_attr *attr)
+{
+	const uint64_t access = PERF_COUNT_HW_CACHE_RESULT_ACCESS << 16;
+	const uint64_t loads = PERF_COUNT_HW_CACHE_L1D | PERF_COUNT_HW_CACHE_OP_READ << 8 | access;
+	const uint64_t stores =
+		PERF_COUNT_HW_CACHE_L1D | PERF_COUNT_HW_CACHE_OP_WRITE << 8 | access;
+
+	if (attr->type == PERF_TYPE_HARDWARE)
+		return attr->config != PERF_COUNT_HW_INSTRUCTIONS &&
+		       attr->config != PERF_COUNT_HW_BRANCH_INSTRUCTIONS;
+	return attr->type == PERF_TYPE_HW_CACHE && attr->config != loads && attr->config != stores;
+}
+
+static void say(const char *why, struct tally_events *events)
+{
+	const size_t nr = events ? tally_events_count(events) : 0;
+	const char *first = NULL;
+	size_t slow = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct tally_event *event = tally_events_at(events, i);
+
+		if (is_modelled(event->attr) && !slow++)
+			first = event->name;
+	}
+	fprintf(stderr, "tally: %s: user mode counts (tally run)", why);
+	if (slow > 1)
+		fprintf(stderr, ", slowly for %s and %zu more; -e instructions,branches is quick",
+			first, slow - 1);
+	else if (slow)
+		fprintf(stderr, ", slowly for %s; -e instructions,branches is quick", first);
+	fputc('\n', stderr);
+}
+
+int tool_enter_user_mode(const struct tool_counting *counting, const char *why,
+			 struct tally_events *events)
 {
 	static char run[] = "run", end[] = "--", kernel[] = "--pmu=kernel";
 	const size_t argc = (size_t)counting->argc;
@@ -93,7 +151,7 @@ int tool_enter_user_mode(const struct tool_counting *counting, const char *why)
 		words[nr++] = counting->argv[i];
 	}
 	if (why)
-		fprintf(stderr, "tally: %s: user mode counts (tally run)\n", why);
+		say(why, events);
 	fflush(NULL);
 	execv(path, words);
 	free(words);
@@ -104,12 +162,15 @@ int tool_choose_counting(struct tool_counting *counting, const struct tool_comma
 			 int argc, char **argv, int key)
 {
 	struct tool_parse parse = {.command = command, .argc = argc, .argv = argv};
+	const char *own = NULL;
 	int found, status = TOOL_OK;
 
 	*counting = (struct tool_counting){.argc = argc, .argv = argv};
 	while (status == TOOL_OK && (found = tool_next_option(&parse)) > 0)
 		if (found == key)
 			status = take_option(&counting->pmu, command, parse.argument);
+		else if (found == 'e' && !own)
+			own = own_unit(parse.argument);
 	if (status != TOOL_OK) {
 		tool_end_options(&parse);
 		return status;
@@ -117,10 +178,12 @@ int tool_choose_counting(struct tool_counting *counting, const struct tool_comma
 	if (found < 0)
 		return found;
 	counting->operands = parse.index;
+	if (counting->pmu == TOOL_PMU_AUTO && parse.index < argc && !tally_user_mode())
+		counting->own = own;
 	if (counting->pmu != TOOL_PMU_USER || tally_user_mode())
 		return TOOL_OK;
 	if (parse.index >= argc)
 		return tool_usage(command, "--pmu=user wants a command: what runs already is not "
 					   "under tally run");
-	return tool_enter_user_mode(counting, NULL);
+	return tool_enter_user_mode(counting, NULL, NULL);
 }

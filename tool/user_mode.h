@@ -31,15 +31,17 @@ enum tool_pmu {
 /* What a command line says of it. */
 struct tool_counting {
 	enum tool_pmu pmu;
+	const char *own;    /* why -e can be parsed in user mode alone; NULL if that is not so */
 	int argc, operands; /* operands: where the command begins, argc if there is none */
 	char **argv;
 };
 
 /*
- * Looks through a command line for the option @key, ahead of its parsing: what events there are
- * depends on who counts them. With user mode asked for and needed this process becomes another, as
- * by tool_enter_user_mode(). Returns 0, or what tool_next_option() did, or a tool_status above 0
- * after saying what is wrong.
+ * Looks through a command line for the option @key, and for events of user mode's own in those of
+ * -e, ahead of its parsing: what events there are depends on who counts them. With `own` set, none
+ * is to be parsed: tool_wants_user_mode() says yes. With user mode asked for and needed this
+ * process becomes another, as by tool_enter_user_mode(). Returns 0, or what tool_next_option() did,
+ * or a tool_status above 0 after saying what is wrong.
  */
 int tool_choose_counting(struct tool_counting *counting, const struct tool_command *command,
 			 int argc, char **argv, int key);
@@ -52,9 +54,10 @@ bool tool_wants_user_mode(const struct tool_counting *counting, struct tally_eve
 			  struct tally_error *why);
 
 /*
- * Becomes `tally run -- tally ARGV...`. @why goes to standard error, unless it is NULL. Returns
- * only when that failed, TOOL_FAILED after saying why.
+ * Becomes `tally run -- tally ARGV...`. @why goes to standard error, unless it is NULL, and which
+ * of @events will be slow to count. Returns only when that failed, TOOL_FAILED after saying why.
  */
-int tool_enter_user_mode(const struct tool_counting *counting, const char *why);
+int tool_enter_user_mode(const struct tool_counting *counting, const char *why,
+			 struct tally_events *events);
 
 #endif

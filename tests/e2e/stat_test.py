@@ -139,6 +139,27 @@ def case_unsupported_is_never_replaced():
     equal(text.count('no hardware PMU'), 1, 'the reason stands once')
 
 
+def case_events_of_user_mode_alone_are_counted_there():
+    found = stat('-e', 'tally::calls', '-e', 'task-clock', '--', 'true')
+    equal([(c['event'], c['state']) for c in found['counts']],
+          [('tally::calls', 'counted'), ('task-clock', 'counted')])
+    equal(found['counts'][0]['source'], 'user-mode')
+    contains(tally('stat', '-e', 'tally::calls', '--', 'true').stderr,
+             'tally: tally:: is the PMU of user mode: user mode counts (tally run)')
+    done = tally('stat', '--pmu=kernel', '-e', 'tally::calls', '--', 'true')
+    equal(done.returncode, 1)
+    contains(done.stderr, "run the command under 'tally run'")
+
+
+def case_it_says_what_will_be_slow():
+    text = tally('stat', '-e', 'cycles,instructions,branch-misses', '--', 'true').stderr
+    if 'user mode counts' not in text:
+        skip('this machine has a PMU')
+    contains(text, '(tally run), slowly for cycles and 1 more; -e instructions,branches is quick\n')
+    contains(tally('stat', '-e', 'instructions,L1-dcache-loads', '--', 'true').stderr,
+             'user mode counts (tally run)\n')
+
+
 def case_status_of_the_command_is_passed_on():
     equal(tally('stat', '--', 'sh', '-c', 'exit 42').returncode, 42)
     equal(tally('stat', '--', 'sh', '-c', 'kill -TERM $$').returncode, 128 + signal.SIGTERM)
