@@ -301,21 +301,6 @@ size_t core_host_read(void *to, uint64_t from, size_t size)
 	return done;
 }
 
-/* Along frame pointers, as the kernel walks: each saved one lies above the one before. */
-size_t core_host_callchain(const uint64_t regs[], uint64_t *to, size_t max)
-{
-	uint64_t frame[2], at = regs[PERF_REG_X86_BP];
-	size_t nr = 0;
-
-	while (nr < max && !(at & 7) && !copy_in(frame, at, sizeof(frame)) && frame[1]) {
-		to[nr++] = frame[1];
-		if (frame[0] <= at)
-			break;
-		at = frame[0];
-	}
-	return nr;
-}
-
 uint64_t core_host_physical(uint64_t address)
 {
 	return proc_physical(address);

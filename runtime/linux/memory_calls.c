@@ -12,6 +12,7 @@
 #include "runtime/linux/memory.h"
 #include "runtime/linux/memory_map.h"
 #include "runtime/linux/syscalls.h"
+#include "runtime/linux/unwind.h"
 #include "runtime/linux/window.h"
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
@@ -33,6 +34,13 @@ static bool known(uint64_t start, uint64_t end, bool *own)
 	*own = any && map_has_own(start, end);
 	translate_unlock();
 	return any;
+}
+
+/* There is no code of the program's any more. */
+static void unmapped(uint64_t start, uint64_t end)
+{
+	translate_invalidate(start, end);
+	unwind_forget();
 }
 
 static bool shared_file(uint64_t flags)
@@ -75,7 +83,7 @@ static int64_t map_code(struct syscall *call)
 	if (shared_file(flags) || prot & PROT_EXEC)
 		map_add(&range);
 	if (code)
-		translate_invalidate(range.start, range.end);
+		unmapped(range.start, range.end);
 	memory_distrust_aliases(range.start, range.end);
 	translate_unlock();
 	return result;
@@ -128,7 +136,7 @@ int64_t sys_munmap(struct thread *thread, struct syscall *call)
 	if (!result)
 		code = map_remove(start, end);
 	if (code)
-		translate_invalidate(start, end);
+		unmapped(start, end);
 	translate_unlock();
 	return result;
 }
@@ -214,9 +222,9 @@ int64_t sys_mremap(struct thread *thread, struct syscall *call)
 	if (!sys_failed(result)) {
 		move(start, end, (uint64_t)result, PAGE_UP((uint64_t)result + new_size),
 		     flags & MREMAP_DONTUNMAP);
-		translate_invalidate(start, end);
+		unmapped(start, end);
 		if (to_end > to)
-			translate_invalidate(to, to_end);
+			unmapped(to, to_end);
 	}
 	translate_unlock();
 	return result;
@@ -257,7 +265,7 @@ int64_t sys_shmdt(struct thread *thread, struct syscall *call)
 	if (range && range->kind == RANGE_PRIVATE && range->start == start) {
 		end = range->end;
 		map_remove(start, end);
-		translate_invalidate(start, end);
+		unmapped(start, end);
 	}
 	translate_unlock();
 	return 0;

@@ -100,6 +100,9 @@ struct task {
 	/* cause.c: before the instruction that the thread has executed alone; rip 0: none */
 	struct regs stepped;
 
+	/* unwind.c; NULL: nobody has asked for its callers yet */
+	struct unwinder *unwinder;
+
 	/* switches.c: the kernel's counts when it was last asked, and when that was. */
 	uint64_t waited, preempted, switches_since;
 	bool switches_known;

@@ -372,9 +372,11 @@ void translate_left(struct thread *thread)
 		linux_rdpmc(thread, target.length);
 		break;
 	case EXIT_STALE:
+		thread->branches.pc = 0;
 		forget(cache, thread->regs.rip);
 		break;
 	case EXIT_DUE:
+		thread->branches.pc = 0; /* what comes has not been executed yet */
 		if (!is_due(thread))
 			go_slowly(thread);
 		break;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -502,6 +503,90 @@ static void branches_to_themselves(void **state)
 	end(&r);
 }
 
+/* ---- call chains ---- */
+
+enum { DEPTH = 5 };
+
+static __attribute__((noinline)) int compare(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* As compilers make them, without frame pointers; the C library's in between. */
+static __attribute__((noinline)) int descend(int depth, int *numbers, size_t nr)
+{
+	volatile char room[40];
+	int result;
+
+	room[depth] = 1;
+	if (depth) {
+		result = descend(depth - 1, numbers, nr);
+	} else {
+		qsort(numbers, nr, sizeof(*numbers), compare);
+		result = numbers[0];
+	}
+	return result + room[depth];
+}
+
+static __attribute__((noinline)) void sort(void *numbers)
+{
+	for (unsigned int i = 0; i < 3000; i++)
+		((int *)numbers)[i] = (int)(i * 7919 % 3001);
+	((int *)numbers)[0] += descend(DEPTH, numbers, 3000);
+}
+
+static bool is_in(uint64_t ip, const void *function, size_t size)
+{
+	return ip - (uint64_t)function < size;
+}
+
+/* Who is beneath descend() in the chain is beneath its caller, and so on up to main(). */
+static unsigned int frames_of(const struct tally_sample *sample, const void *function, size_t size)
+{
+	unsigned int nr = 0;
+
+	for (uint64_t i = 0; i < sample->nr_ips; i++)
+		nr += is_in(tally_u64(sample->ips + i), function, size);
+	return nr;
+}
+
+static void chains_are_complete(struct recorder *r)
+{
+	/* Their sizes are not known to C; they are small, and what counts is who is called. */
+	const size_t small = 0x100;
+	const struct tally_sample *sample;
+	unsigned int seen = 0;
+
+	while ((sample = next(r))) {
+		if (!frames_of(sample, (const void *)compare, 16))
+			continue;
+		assert_int_equal(tally_u64(sample->ips), PERF_CONTEXT_USER);
+		assert_int_equal(tally_u64(sample->ips + 1), sample->ip);
+		assert_true(frames_of(sample, (const void *)descend, small) >= DEPTH + 1);
+		assert_true(frames_of(sample, (const void *)sort, small) >= 1);
+		seen++;
+	}
+	assert_true(seen > 10);
+}
+
+static void call_chains(void **state)
+{
+	static const struct {
+		uint64_t config, period;
+	} events[] = {{PERF_COUNT_HW_INSTRUCTIONS, 4001}, {PERF_COUNT_HW_CPU_CYCLES, 1009}};
+	static int numbers[3000];
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct recorder r = begin_at(events[i].config, events[i].period,
+					     PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN);
+
+		record(&r, sort, numbers);
+		chains_are_complete(&r);
+		end(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -514,6 +599,7 @@ int main(void)
 		cmocka_unit_test(branch_misses),
 		cmocka_unit_test(far_loads),
 		cmocka_unit_test(branches_to_themselves),
+		cmocka_unit_test(call_chains),
 	};
 
 	return cmocka_run_group_tests_name("run/precise", tests, NULL, NULL);

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RUNTIME_LINUX_UNWIND_H
+#define RUNTIME_LINUX_UNWIND_H
+
+/* Code is not mapped any more where it was: what is known of it for call chains is not true. */
+void unwind_forget(void);
+
+#endif
