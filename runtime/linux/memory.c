@@ -42,11 +42,11 @@ void memory_own(uint64_t start, uint64_t end)
 }
 
 /* Below 2 GiB from the top, where the heap of a program that lies there comes last. */
-static int64_t allocate_below(size_t size, uint64_t below)
+static int64_t allocate_below(size_t size, uint64_t below, int prot)
 {
 	for (uint64_t at = PAGE_DOWN(below - size); at > 0x10000 && at < below; at -= size) {
 		int64_t result = sys(
-			__NR_mmap, at, size, PROT_READ | PROT_WRITE,
+			__NR_mmap, at, size, prot,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 
 		if (!sys_failed(result) && (uint64_t)result + size <= below)
@@ -57,20 +57,31 @@ static int64_t allocate_below(size_t size, uint64_t below)
 	return -ENOMEM;
 }
 
-void *memory_allocate(size_t size, uint64_t below)
+static void *allocate(size_t size, uint64_t below, int prot)
 {
 	int64_t result;
 
 	size = PAGE_UP(size);
 	if (below)
-		result = allocate_below(size, below);
+		result = allocate_below(size, below, prot);
 	else
-		result = sys(__NR_mmap, 0, size, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		result = sys(__NR_mmap, 0, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			     -1, 0);
 	if (sys_failed(result))
 		return NULL;
 	memory_own((uint64_t)result, (uint64_t)result + size);
 	return (void *)result;
+}
+
+void *memory_allocate(size_t size, uint64_t below)
+{
+	return allocate(size, below, PROT_READ | PROT_WRITE);
+}
+
+/* Code that is not for the program, as absolute addresses reach it. */
+static void *allocate_low_code(size_t size)
+{
+	return allocate(size, WINDOW_LOW_END, PROT_READ | PROT_WRITE | PROT_EXEC);
 }
 
 static void *allocate_code(size_t size)
@@ -90,7 +101,7 @@ bool memory_translator(struct translate_memory *memory, bool blocks)
 		.code = allocate_code(TRANSLATE_CODE_SIZE),
 		.tables = memory_allocate(TRANSLATE_TABLE_SIZE, WINDOW_LOW_END),
 		.meta = memory_allocate(TRANSLATE_META_SIZE, 0),
-		.blocks = blocks ? memory_allocate(TRANSLATE_BLOCKS_SIZE, WINDOW_LOW_END) : NULL,
+		.blocks = blocks ? allocate_low_code(TRANSLATE_BLOCKS_SIZE) : NULL,
 	};
 	if (memory->code && memory->tables && memory->meta && (memory->blocks || !blocks))
 		return true;
@@ -105,9 +116,9 @@ bool memory_translator(struct translate_memory *memory, bool blocks)
 	return false;
 }
 
-void *memory_more(size_t size, bool low)
+void *memory_more(size_t size, bool code)
 {
-	return memory_allocate(size, low ? WINDOW_LOW_END : 0);
+	return code ? allocate_low_code(size) : memory_allocate(size, 0);
 }
 
 void memory_less(void *memory, size_t size)

@@ -3,13 +3,16 @@
  * What the model is told: the trace that translated code writes, and what is known of each block of
  * code before it runs.
  *
- *	trace	| block A | word 1 | word 2 | block B | block A | word 1 | word 2 | ...
+ *	trace	| code A | word 1 | word 2 | code B | code A | word 1 | word 2 | ...
  *
- * A record is the address of a struct block and as many words as that says. Words are what only
+ * A record is the address of the code that takes it in (compile.h), which knows its struct block,
+ * and as many words as that says. Words are what only
  * running can tell: a register from which operands are reached, or an operand's address. Most
  * operands share a word with others, or need none.
  *
  * That a branch was taken shows in where the next record's block begins.
+ *
+ * All of it, but for the trace itself, lies below 2 GiB.
  */
 #ifndef RUNTIME_MODEL_BLOCK_H
 #define RUNTIME_MODEL_BLOCK_H
@@ -28,8 +31,8 @@ enum block_end {
 };
 
 /*
- * A memory operand lies at trace[word] + base + delta. Word 0 is the address of the block itself,
- * for operands whose address is known: they are told relative to that.
+ * A memory operand lies at trace[word] + base + delta. Word 0 stands for the address of the block,
+ * to which operands whose address is known are relative.
  *
  * What is read and then written is a load: that finds it, or not.
  *
@@ -53,13 +56,12 @@ enum block_base { BLOCK_BASE_NONE, BLOCK_BASE_FS };
 #define BLOCK_MODIFIES 0x80
 
 /* Each count has 16 bits of a word, so that one addition adds four; slots and lines have 32. */
-#define BLOCK_COUNT(n, place) ((uint64_t)(n) << 16 * (place))
+#define BLOCK_COUNT(n, place)	  ((uint64_t)(n) << 16 * (place))
+#define BLOCK_PART(counts, place) ((counts) >> 16 * (place)&0xffff)
 enum { BLOCK_INSTRUCTIONS, BLOCK_LOAD_OPERANDS, BLOCK_STORE_OPERANDS, BLOCK_BRANCHES };
 
 /* Slots of issue that it takes, and lines that it lies in. */
 #define BLOCK_COST(slots, lines) ((uint64_t)(slots) | (uint64_t)(lines) << 32)
-
-#define BLOCK_ODD 0xff
 
 /* So that it lies in two lines at most. */
 #define BLOCK_MAX_LENGTH   65
@@ -74,9 +76,28 @@ struct block {
 	uint16_t length; /* bytes of code: at most BLOCK_MAX_LENGTH */
 	uint8_t words;	 /* of its record, itself included */
 	uint8_t nr_accesses;
-	uint8_t end;   /* enum block_end */
-	uint8_t shape; /* nr_accesses, or BLOCK_ODD if one is a string or has a base */
+	uint8_t end; /* enum block_end */
 	struct block_access accesses[];
 };
+
+/* How many strings go together from access @i on: 0, 1 or 2. */
+static inline unsigned int block_strings(const struct block *b, unsigned int i)
+{
+	if (!(b->accesses[i].what & BLOCK_STRING))
+		return 0;
+	return i + 1u < b->nr_accesses && b->accesses[i + 1].what & BLOCK_STRING ? 2 : 1;
+}
+
+/* The code of a record begins with this instruction: movabs $imm64, %r15 */
+struct block_head {
+	uint8_t opcode[2];
+	uint32_t block; /* its address, */
+	uint32_t pc;	/* and the low half of where it begins */
+} __attribute__((packed));
+
+static inline struct block *record_block(uint64_t record)
+{
+	return (struct block *)(uint64_t)((const struct block_head *)record)->block;
+}
 
 #endif

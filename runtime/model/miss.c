@@ -14,7 +14,7 @@
 /* How many lines it is ahead. */
 #define AHEAD 4
 
-static void prefetch(struct model *m, struct stream *s, uint64_t line, int64_t *counter)
+static void prefetch(struct model *m, struct stream *s, uint64_t line)
 {
 	const unsigned int lines_of_page = MACHINE_PAGE_SHIFT - MACHINE_LINE_SHIFT;
 
@@ -26,7 +26,7 @@ static void prefetch(struct model *m, struct stream *s, uint64_t line, int64_t *
 		if (s->step > 0 ? next <= s->ahead : next >= s->ahead)
 			continue;
 		s->ahead = next;
-		counter[CORE_L1D_PREFETCHES]++;
+		m->counter[CORE_L1D_PREFETCHES]++;
 		if (!m->l2.keys || !far_use(&m->l2, next))
 			if (m->llc.keys)
 				far_use(&m->llc, next);
@@ -37,7 +37,7 @@ static void prefetch(struct model *m, struct stream *s, uint64_t line, int64_t *
  * Two misses of neighbours make a stream; the third is ahead of already. Each page has its place,
  * so that misses at random cost little.
  */
-static void follow(struct model *m, uint64_t line, int64_t *counter)
+static void follow(struct model *m, uint64_t line)
 {
 	const uint64_t page = line >> (MACHINE_PAGE_SHIFT - MACHINE_LINE_SHIFT);
 	struct stream *s = &m->streams[page % STREAMS];
@@ -48,7 +48,7 @@ static void follow(struct model *m, uint64_t line, int64_t *counter)
 			s->ahead = line;
 		s->step = (int32_t)step;
 		s->last = line;
-		prefetch(m, s, line, counter);
+		prefetch(m, s, line);
 		return;
 	}
 	*s = (struct stream){.last = line};
@@ -88,44 +88,44 @@ static unsigned int find(struct model *m, uint64_t line)
 	return m->llc.keys && far_use(&m->llc, line) ? LEVEL_LLC : LEVEL_MEMORY;
 }
 
-static void count_level(const struct model *m, unsigned int level, int64_t *counter)
+static void count_level(const struct model *m, unsigned int level)
 {
 	const bool far = !m->l2.keys || level > LEVEL_L2;
 
-	counter[CORE_L2_REFERENCES] += m->l2.keys != NULL;
-	counter[CORE_L2_MISSES] += m->l2.keys && far;
-	counter[CORE_LLC_REFERENCES] += far;
-	counter[CORE_LLC_MISSES] += level == LEVEL_MEMORY;
+	m->counter[CORE_L2_REFERENCES] += m->l2.keys != NULL;
+	m->counter[CORE_L2_MISSES] += m->l2.keys && far;
+	m->counter[CORE_LLC_REFERENCES] += far;
+	m->counter[CORE_LLC_MISSES] += level == LEVEL_MEMORY;
 }
 
-static void fetch_missed(struct model *m, uint64_t line, int64_t *counter)
+static void fetch_missed(struct model *m, uint64_t line)
 {
 	const unsigned int level = find(m, line);
 
-	count_level(m, level, counter);
+	count_level(m, level);
 	m->front += (uint64_t)latency(&m->machine, level) * WAIT_UNIT;
 }
 
-static void data_missed(struct model *m, const struct miss *miss, int64_t *counter)
+static void data_missed(struct model *m, const struct miss *miss)
 {
 	const unsigned int level = find(m, miss->key);
 	const uint64_t wait = latency(&m->machine, level);
 
-	count_level(m, level, counter);
+	count_level(m, level);
 	if (!m->l2.keys || level > LEVEL_L2) {
-		counter[(miss->kind == MISS_STORE) ? CORE_LLC_STORES : CORE_LLC_LOADS]++;
+		m->counter[(miss->kind == MISS_STORE) ? CORE_LLC_STORES : CORE_LLC_LOADS]++;
 		if (level == LEVEL_MEMORY)
-			counter[(miss->kind == MISS_STORE) ? CORE_LLC_STORE_MISSES
-							   : CORE_LLC_LOAD_MISSES]++;
+			m->counter[(miss->kind == MISS_STORE) ? CORE_LLC_STORE_MISSES
+							      : CORE_LLC_LOAD_MISSES]++;
 	}
 	m->back += (miss->kind == MISS_STORE) ? wait : wait * felt(m, level, miss->when);
 	if (m->machine.prefetches)
-		follow(m, miss->key, counter);
+		follow(m, miss->key);
 }
 
 /* ---- pages ---- */
 
-static void page_missed(struct model *m, const struct miss *miss, int64_t *counter)
+static void page_missed(struct model *m, const struct miss *miss)
 {
 	const bool walk = !m->stlb.keys || !far_use(&m->stlb, miss->key);
 	const uint64_t wait = walk ? m->machine.walk : m->machine.stlb_hit;
@@ -134,23 +134,23 @@ static void page_missed(struct model *m, const struct miss *miss, int64_t *count
 		m->front += wait * WAIT_UNIT;
 		return;
 	}
-	counter[CORE_DTLB_WALKS] += walk;
+	m->counter[CORE_DTLB_WALKS] += walk;
 	m->back += wait * (miss->kind == MISS_STORE_PAGE ? 1 : WAIT_UNIT / 4);
 }
 
 /* ---- all ---- */
 
-void model_miss(struct model *m, int64_t *counter)
+void model_miss(struct model *m)
 {
 	for (unsigned int i = 0; i < m->nr_misses; i++) {
 		const struct miss *miss = &m->misses[i];
 
 		if (miss->kind >= MISS_FETCH_PAGE)
-			page_missed(m, miss, counter);
+			page_missed(m, miss);
 		else if (miss->kind == MISS_FETCH)
-			fetch_missed(m, miss->key, counter);
+			fetch_missed(m, miss->key);
 		else
-			data_missed(m, miss, counter);
+			data_missed(m, miss);
 	}
 	m->nr_misses = 0;
 }

@@ -7,10 +7,8 @@ static size_t place(struct model *m, const struct machine *machine, uint8_t *mem
 {
 	size_t at = (sizeof(*m) + 63) & ~63UL;
 
-	at += near_place(&m->l1i, &machine->l1i, memory + at);
-	at += near_place(&m->l1d, &machine->l1d, memory + at);
-	at += near_place(&m->itlb, &machine->itlb, memory + at);
-	at += near_place(&m->dtlb, &machine->dtlb, memory + at);
+	at += near_place(&m->code, &machine->l1i, &machine->itlb, memory + at);
+	at += near_place(&m->data, &machine->l1d, &machine->dtlb, memory + at);
 	at += far_place(&m->stlb, &machine->stlb, memory + at);
 	at = (at + 63) & ~63UL;
 	at += far_place(&m->l2, &machine->l2, memory + at);
@@ -18,14 +16,23 @@ static size_t place(struct model *m, const struct machine *machine, uint8_t *mem
 	return at;
 }
 
+static void give_slots(struct near *near, struct near_slot *slots, uint64_t nr, uint32_t fold,
+		       void *base)
+{
+	near->slots = slots;
+	near->slots_mask = nr - 1;
+	near->fold = fold;
+	near->base = base;
+}
+
 size_t model_size(const struct machine *machine)
 {
-	struct near_sets near;
+	struct near near = {0};
 	struct far_sets far;
 	size_t size = sizeof(struct model) + 128;
 
-	size += near_place(&near, &machine->l1i, NULL) + near_place(&near, &machine->l1d, NULL) +
-		near_place(&near, &machine->itlb, NULL) + near_place(&near, &machine->dtlb, NULL) +
+	size += near_place(&near, &machine->l1i, &machine->itlb, NULL) +
+		near_place(&near, &machine->l1d, &machine->dtlb, NULL) +
 		far_place(&far, &machine->stlb, NULL) + far_place(&far, &machine->l2, NULL) +
 		far_place(&far, &machine->llc, NULL);
 	return size;
@@ -35,8 +42,15 @@ struct model *model_make(void *memory, const struct machine *machine)
 {
 	struct model *m = memory;
 
+	m->leave = model_leave;
+	m->call_fetch = model_call_fetch;
+	m->call_access = model_call_access;
+	m->call_target = model_call_target;
+	m->time = 1; /* what was never used, was at 0 */
 	m->machine = *machine;
 	predict_init(&m->predictor);
 	place(m, machine, memory);
+	give_slots(&m->code, m->code_slots, CODE_SLOTS, CODE_FOLD, m);
+	give_slots(&m->data, m->data_slots, DATA_SLOTS, NEAR_WHOLE, m);
 	return m;
 }

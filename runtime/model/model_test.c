@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -162,14 +163,68 @@ static bool plain_condition(uint64_t branch, bool taken)
 
 /* ---- programs ---- */
 
-enum { BLOCKS = 40, WORDS = 1 << 16, DATA = 1 << 21 };
+enum { BLOCKS = 40, WORDS = MODEL_MAX_WORDS - BLOCK_MAX_WORDS, DATA = 1 << 21 };
 
 static struct block *blocks[BLOCKS];
+static uint64_t codes[BLOCKS];
 static uint64_t trace[WORDS + BLOCK_MAX_WORDS + 1];
+
+/* What lies below 2 GiB: blocks, their code, and where traces end. */
+enum { BLOCKS_SIZE = 1 << 16, LOW_SIZE = 1 << 20 };
+
+static uint8_t *low;
+static unsigned int nr_low;
+static struct compiled compiled;
+static struct compiled_end *trace_end;
+
+static int map_low(void **state)
+{
+	(void)state;
+	low = mmap(NULL, LOW_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	if (low == MAP_FAILED)
+		return -1;
+	trace_end = (struct compiled_end *)(low + LOW_SIZE - 4096);
+	model_compile_end(trace_end);
+	return 0;
+}
+
+static int unmap_low(void **state)
+{
+	(void)state;
+	return munmap(low, LOW_SIZE);
+}
+
+/* Blocks are made anew from here on. */
+static void forget_blocks(void)
+{
+	nr_low = 0;
+	memset(low, 0, BLOCKS_SIZE);
+	compiled = (struct compiled){.hot = low + BLOCKS_SIZE, .cold = low + LOW_SIZE - 4096};
+}
+
+static struct block *new_block(void)
+{
+	struct block *b = (struct block *)(low + nr_low);
+
+	nr_low += sizeof(*b) + 8 * sizeof(struct block_access);
+	return b;
+}
+
+static uint64_t compile(const struct block *b)
+{
+	uint8_t *hot = compiled.hot, *cold = compiled.cold;
+	const uint64_t code = model_compile(&compiled, b);
+
+	assert_true(compiled.hot - hot + (cold - compiled.cold) <=
+		    COMPILED_BLOCK + COMPILED_ACCESS * b->nr_accesses);
+	assert_ptr_equal(record_block(code), b);
+	return code;
+}
 
 static struct block *random_block(bool strings)
 {
-	struct block *b = calloc(1, sizeof(*b) + 8 * sizeof(struct block_access));
+	struct block *b = new_block();
 	const unsigned int insns = 1 + any(20);
 	const uint8_t element = (1 << any(4)) - 1;
 
@@ -180,7 +235,6 @@ static struct block *random_block(bool strings)
 	b->words = 1;
 	b->cost = BLOCK_COST(insns + any(30), (b->pc + b->length - 1) / 64 - b->pc / 64 + 1);
 	b->nr_accesses = any(9);
-	b->shape = b->nr_accesses;
 	for (unsigned int i = 0; i < b->nr_accesses; i++) {
 		struct block_access *a = &b->accesses[i];
 
@@ -194,7 +248,6 @@ static struct block *random_block(bool strings)
 				.what = element | BLOCK_STRING | (a->what & BLOCK_STORE),
 				.word = b->words,
 			};
-			b->shape = BLOCK_ODD;
 			b->words += 2;
 		} else if (any(3)) {
 			a->word = b->words++;
@@ -206,10 +259,24 @@ static struct block *random_block(bool strings)
 		    BLOCK_COUNT(any(9), BLOCK_LOAD_OPERANDS) |
 		    BLOCK_COUNT(any(9), BLOCK_STORE_OPERANDS) |
 		    BLOCK_COUNT(b->end != BLOCK_ON, BLOCK_BRANCHES);
-	for (unsigned int i = 0; i < b->nr_accesses; i++)
-		if (b->accesses[i].base)
-			b->shape = BLOCK_ODD;
 	return b;
+}
+
+static void random_blocks(bool strings)
+{
+	forget_blocks();
+	for (unsigned int i = 0; i < BLOCKS; i++) {
+		blocks[i] = random_block(strings);
+		if (!any(3))
+			compiled_apart(&compiled);
+		/* Of what comes next here, some follows in the program, too. */
+		if (i && any(2))
+			blocks[i]->pc = blocks[i - 1]->pc + blocks[i - 1]->length;
+		blocks[i]->cost = (uint32_t)blocks[i]->cost |
+				  BLOCK_COST(0, (blocks[i]->pc + blocks[i]->length - 1) / 64 -
+							blocks[i]->pc / 64 + 1);
+		codes[i] = compile(blocks[i]);
+	}
 }
 
 static uint64_t random_address(void)
@@ -243,7 +310,8 @@ static void plain_block(const struct block *b, const uint64_t *record, uint64_t 
 			plain_strings(from, to, 1 + two, size, store);
 			continue;
 		}
-		plain_access(record[a->word] + (a->base == BLOCK_BASE_FS ? fs_base : 0) + a->delta,
+		plain_access((a->word ? record[a->word] : (uint64_t)b) +
+				     (a->base == BLOCK_BASE_FS ? fs_base : 0) + a->delta,
 			     size[0], store[0]);
 	}
 	for (unsigned int i = 0; i < 4; i++) {
@@ -264,12 +332,13 @@ static void plain_block(const struct block *b, const uint64_t *record, uint64_t 
 
 /* Appends a record and returns how long it is. Strings that go together are equally long, as those
  * of one instruction are. */
-static unsigned int random_record(uint64_t *to, const struct block *b)
+static unsigned int random_record(uint64_t *to, unsigned int which)
 {
+	const struct block *b = blocks[which];
 	bool second = false;
 	uint64_t elements = 0;
 
-	to[0] = (uint64_t)b;
+	to[0] = codes[which];
 	for (unsigned int i = 1; i < b->words; i++)
 		to[i] = random_address();
 	for (unsigned int i = 0; i < b->nr_accesses; i++) {
@@ -324,8 +393,7 @@ static void compare(const struct machine *machine, bool strings, unsigned int re
 	int64_t counter[64] = {0};
 	unsigned int next = any(BLOCKS);
 
-	for (unsigned int i = 0; i < BLOCKS; i++)
-		blocks[i] = random_block(strings);
+	random_blocks(strings);
 	while (records) {
 		uint64_t *at = trace, *end = trace + 1 + any(WORDS);
 
@@ -334,12 +402,12 @@ static void compare(const struct machine *machine, bool strings, unsigned int re
 			const struct block *b = blocks[next];
 			uint64_t *record = at;
 
+			at += random_record(at, next);
 			next = any(3) ? (next + 1) % BLOCKS : any(BLOCKS);
-			at += random_record(at, b);
 			plain_block(b, record, blocks[next]->pc);
 			records--;
 		}
-		model_run(model, trace, at, blocks[next]->pc, fs_base, counter);
+		model_run(model, trace, at, trace_end, blocks[next]->pc, fs_base, counter);
 	}
 	for (unsigned int kind = 0; kind < CORE_HARDWARE_KINDS; kind++)
 		if (expected[kind] && counter[kind] != expected[kind])
@@ -349,8 +417,6 @@ static void compare(const struct machine *machine, bool strings, unsigned int re
 	assert_true(counter[CORE_ITLB_LOAD_MISSES] == expected[CORE_ITLB_LOAD_MISSES]);
 	assert_true(counter[CORE_CYCLES] >=
 		    counter[CORE_STALLED_FRONTEND] + counter[CORE_STALLED_BACKEND]);
-	for (unsigned int i = 0; i < BLOCKS; i++)
-		free(blocks[i]);
 	free(model);
 }
 
@@ -412,32 +478,56 @@ static void test_cuts(void **state)
 {
 	int64_t whole[64] = {0}, parts[64] = {0};
 	struct model *one = make(&tly_machine_reference), *other = make(&tly_machine_reference);
-	uint64_t *at = trace, *from = trace;
 
 	(void)state;
 	seed = 5;
-	for (unsigned int i = 0; i < BLOCKS; i++)
-		blocks[i] = random_block(true);
-	while (at < trace + WORDS)
-		at += random_record(at, blocks[any(BLOCKS)]);
-	model_run(one, trace, at, 0x1234, fs_base, whole);
-	while (from < at) {
-		uint64_t *to = from, word;
+	random_blocks(true);
+	for (unsigned int round = 0; round < 16; round++) {
+		uint64_t *at = trace, *from = trace;
 
-		do
-			to += ((struct block *)*to)->words;
-		while (to < at && any(3));
-		word = *to;
-		model_run(other, from, to, to < at ? ((struct block *)word)->pc : 0x1234, fs_base,
-			  parts);
-		*to = word;
-		from = to;
+		while (at < trace + WORDS)
+			at += random_record(at, any(BLOCKS));
+		model_run(one, trace, at, trace_end, 0x1234, fs_base, whole);
+		while (from < at) {
+			uint64_t *to = from, word;
+
+			do
+				to += record_block(*to)->words;
+			while (to < at && any(3));
+			word = *to;
+			model_run(other, from, to, trace_end,
+				  to < at ? record_block(word)->pc : 0x1234, fs_base, parts);
+			*to = word;
+			from = to;
+		}
 	}
 	for (unsigned int kind = 0; kind < CORE_HARDWARE_KINDS; kind++)
 		assert_int_equal(whole[kind], parts[kind]);
 	assert_true(whole[CORE_BUS_CYCLES] && whole[CORE_L1D_PREFETCHES]);
-	for (unsigned int i = 0; i < BLOCKS; i++)
-		free(blocks[i]);
+	free(one);
+	free(other);
+}
+
+/* A block that somebody left in the middle is taken in by its description alone. */
+static void test_parts(void **state)
+{
+	int64_t whole[64] = {0}, parts[64] = {0};
+	struct model *one = make(&small), *other = make(&small);
+
+	(void)state;
+	seed = 12;
+	random_blocks(true);
+	for (unsigned int i = 0; i < 3000; i++) {
+		const unsigned int which = any(BLOCKS), n = random_record(trace, which);
+		const struct block *b = blocks[which];
+		const uint64_t pc = any(2) ? b->pc + b->length : 0x1234 + 16 * any(3);
+
+		model_run_part(other, trace, b, pc, fs_base, parts);
+		model_run(one, trace, trace + n, trace_end, pc, fs_base, whole);
+	}
+	for (unsigned int kind = 0; kind < CORE_HARDWARE_KINDS; kind++)
+		assert_int_equal(whole[kind], parts[kind]);
+	assert_true(parts[CORE_LOADS] && parts[CORE_L1D_STORE_MISSES]);
 	free(one);
 	free(other);
 }
@@ -445,65 +535,57 @@ static void test_cuts(void **state)
 /* ---- branches ---- */
 
 /* Runs single blocks from pc to pc, and returns what was predicted wrongly. */
-static int64_t walk(struct model *model, const struct block *const path[], unsigned int n)
+static int64_t walk(struct model *model, const uint64_t *path, unsigned int n)
 {
 	int64_t counter[64] = {0};
 
-	for (unsigned int i = 0; i < n; i++)
-		trace[i] = (uint64_t)path[i];
-	model_run(model, trace, trace + n, path[0]->pc, 0, counter);
+	memcpy(trace, path, n * sizeof(*path));
+	model_run(model, trace, trace + n, trace_end, record_block(path[0])->pc, 0, counter);
 	return counter[CORE_BRANCH_MISSES];
 }
 
-static struct block *branch_block(uint64_t pc, enum block_end end)
+static uint64_t branch_block(uint64_t pc, enum block_end end)
 {
-	struct block *b = calloc(1, sizeof(struct block));
+	struct block *b = new_block();
 
 	*b = (struct block){.pc = pc, .length = 5, .words = 1, .end = end};
-	return b;
+	return compile(b);
 }
 
 static void test_returns(void **state)
 {
 	struct model *model = make(&tly_machine_reference);
-	struct block *call = branch_block(0x1000, BLOCK_CALL);
-	struct block *ret = branch_block(0x2000, BLOCK_RETURN);
-	struct block *behind = branch_block(0x1005, BLOCK_JUMP);
-	struct block *other = branch_block(0x3000, BLOCK_JUMP);
-	const struct block *right[] = {call, ret, behind}, *wrong[] = {call, ret, other};
+	uint64_t call, ret, on, other;
 
 	(void)state;
+	forget_blocks();
+	call = branch_block(0x1000, BLOCK_CALL);
+	ret = branch_block(0x2000, BLOCK_RETURN);
+	on = branch_block(0x1005, BLOCK_JUMP);
+	other = branch_block(0x3000, BLOCK_JUMP);
 	for (unsigned int i = 0; i < 10; i++)
-		assert_int_equal(walk(model, right, 3), 0);
-	assert_int_equal(walk(model, wrong, 3), 1);
-	free(call);
-	free(ret);
-	free(behind);
-	free(other);
+		assert_int_equal(walk(model, (uint64_t[]){call, ret, on}, 3), 0);
+	assert_int_equal(walk(model, (uint64_t[]){call, ret, other}, 3), 1);
 	free(model);
 }
 
 static void test_targets(void **state)
 {
 	struct model *model = make(&tly_machine_reference);
-	struct block *jump = branch_block(0x1000, BLOCK_JUMP_INDIRECT);
-	struct block *to[3];
-	const struct block *path[6];
+	uint64_t jump, path[6];
 	int64_t wrong = 0;
 
 	(void)state;
+	forget_blocks();
+	jump = branch_block(0x1000, BLOCK_JUMP_INDIRECT);
 	for (unsigned int i = 0; i < 3; i++) {
-		to[i] = branch_block(0x2000 + 0x110 * i, BLOCK_JUMP);
 		path[2 * i] = jump;
-		path[2 * i + 1] = to[i];
+		path[2 * i + 1] = branch_block(0x2000 + 0x110 * i, BLOCK_JUMP);
 	}
 	/* Three targets in turn: the path tells which comes, once it has been seen. */
 	for (unsigned int i = 0; i < 20; i++)
 		wrong = walk(model, path, 6);
 	assert_int_equal(wrong, 0);
-	for (unsigned int i = 0; i < 3; i++)
-		free(to[i]);
-	free(jump);
 	free(model);
 }
 
@@ -547,11 +629,11 @@ static void test_machines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_blocks),	 cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_shapes),	 cmocka_unit_test(test_cuts),
-		cmocka_unit_test(test_returns),	 cmocka_unit_test(test_targets),
-		cmocka_unit_test(test_machines),
+		cmocka_unit_test(test_blocks),	cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_shapes),	cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_parts),	cmocka_unit_test(test_returns),
+		cmocka_unit_test(test_targets), cmocka_unit_test(test_machines),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, map_low, unmap_low);
 }

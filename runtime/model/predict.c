@@ -15,22 +15,25 @@ static uint8_t trained(uint8_t counter, bool yes)
 	return counter ? counter - 1 : 0;
 }
 
-static uint8_t step(uint8_t branch, uint8_t chooser, uint8_t history, bool taken)
+static uint32_t step(uint8_t branch, uint8_t chooser, uint8_t history, bool taken)
 {
 	const bool one = branch >= 2, two = history >= 2;
 	const bool predicted = chooser >= 2 ? two : one;
+	const uint32_t wrong = predicted != taken;
 
 	if (one != two)
 		chooser = trained(chooser, two == taken);
 	branch = trained(branch, taken);
 	history = trained(history, taken);
-	return branch | chooser << 2 | history << 4 | (predicted == taken ? 0 : PREDICT_WRONG);
+	return branch | (uint32_t)chooser << 2 | (uint32_t)history << 12 | wrong << PREDICT_WRONG;
 }
 
 void predict_init(struct predictor *p)
 {
-	for (unsigned int i = 0; i < sizeof(p->steps); i++)
-		p->steps[i] = step(i & 3, i >> 2 & 3, i >> 4 & 3, i >> 6);
+	for (unsigned int i = 0; i < 64; i++) {
+		p->steps[0][i] = step(i & 3, i >> 2 & 3, i >> 4, false);
+		p->steps[1][i] = step(i & 3, i >> 2 & 3, i >> 4, true);
+	}
 }
 
 /* ---- targets ---- */

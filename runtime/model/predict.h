@@ -2,7 +2,7 @@
 /*
  * The branch predictor. Branches are named by the address behind them. They are told in the order
  * in which they were executed, and with how they went, so that a prediction and its correction are
- * one step.
+ * one step. compile.c emits the same for conditions, calls and returns.
  *
  * Conditions: two predictors and a chooser between them (S. McFarling, "Combining branch
  * predictors", 1993). One has a counter of two bits for each branch, the other one for each branch
@@ -34,22 +34,34 @@ struct predict_target {
 };
 
 struct predictor {
-	uint64_t history; /* of conditions, newest lowest; 1: taken */
-	uint64_t path;	  /* of indirect branches */
-	uint32_t top;	  /* of the stack */
-	uint64_t returns[PREDICT_RETURNS];
+	uint64_t path;			   /* of indirect branches */
+	uint32_t top;			   /* of the stack */
+	uint32_t returns[PREDICT_RETURNS]; /* low halves of addresses */
 	/*
 	 *	from	taken | by history, 2 bits | chooser, 2 bits | by branch, 2 bits
-	 *	to	wrong | the same, as corrected
+	 *	to	wrong, at PREDICT_WRONG | by history, in the second byte | chooser, by
+	 *branch
 	 */
-	uint8_t steps[128];
-	uint8_t by_branch[1 << PREDICT_BRANCH_BITS]; /* with the chooser above it */
-	uint8_t by_history[1 << PREDICT_HISTORY_BITS];
+	uint32_t steps[2][64];
+	uint8_t by_branch[1 << PREDICT_BRANCH_BITS];   /* with the chooser above it */
+	uint8_t by_history[1 << PREDICT_HISTORY_BITS]; /* as in `from` */
 	struct predict_target last[1 << PREDICT_TARGET_BITS];
 	struct predict_target targets[1 << PREDICT_TARGET_BITS];
 };
 
-#define PREDICT_WRONG 0x40
+/* So that steps can be added up and the wrong ones be seen above the rest. */
+#define PREDICT_WRONG 29
+
+static inline uint32_t predict_branch_place(uint64_t branch)
+{
+	return (branch ^ branch >> PREDICT_BRANCH_BITS) & ((1 << PREDICT_BRANCH_BITS) - 1);
+}
+
+/* To be combined with the history. */
+static inline uint32_t predict_history_place(uint64_t branch)
+{
+	return (branch ^ branch >> PREDICT_HISTORY_BITS) & ((1 << PREDICT_HISTORY_BITS) - 1);
+}
 
 /* On zeroed memory. */
 void predict_init(struct predictor *p);
@@ -58,28 +70,33 @@ void predict_init(struct predictor *p);
 
 bool predict_target(struct predictor *p, uint64_t branch, uint64_t target);
 
-static inline bool predict_condition(struct predictor *p, uint64_t branch, bool taken)
+/* @history: of conditions, newest lowest; 1: taken */
+static inline bool predict_condition(struct predictor *p, uint64_t *history, uint64_t branch,
+				     bool taken)
 {
-	uint8_t *one = &p->by_branch[(branch ^ branch >> PREDICT_BRANCH_BITS) &
-				     ((1 << PREDICT_BRANCH_BITS) - 1)];
-	uint8_t *two = &p->by_history[(branch ^ branch >> PREDICT_HISTORY_BITS ^ p->history) &
+	uint8_t *one = &p->by_branch[predict_branch_place(branch)];
+	uint8_t *two = &p->by_history[(predict_history_place(branch) ^ *history) &
 				      ((1 << PREDICT_HISTORY_BITS) - 1)];
-	const uint8_t step = p->steps[*one | *two << 4 | taken << 6];
+	const uint32_t step = p->steps[taken][*one | *two];
 
-	*one = step & 15;
-	*two = step >> 4 & 3;
-	p->history = p->history << 1 | taken;
-	return step & PREDICT_WRONG;
+	*one = (uint8_t)step;
+	*two = (uint8_t)(step >> 8);
+	*history = *history << 1 | taken;
+	return step >> PREDICT_WRONG;
 }
 
 static inline void predict_call(struct predictor *p, uint64_t behind)
 {
-	p->returns[++p->top % PREDICT_RETURNS] = behind;
+	p->top = (p->top + 1) % PREDICT_RETURNS;
+	p->returns[p->top] = (uint32_t)behind;
 }
 
 static inline bool predict_return(struct predictor *p, uint64_t target)
 {
-	return p->returns[p->top-- % PREDICT_RETURNS] != target;
+	const bool wrong = p->returns[p->top] != (uint32_t)target;
+
+	p->top = (p->top - 1) % PREDICT_RETURNS;
+	return wrong;
 }
 
 #endif

@@ -1,107 +1,73 @@
 // SPDX-License-Identifier: MIT
 /*
- * The way of the trace through the model. Nearly all time is spent here: so what happens nearly
- * always, that a line and a page are those that their sets were last used for, is decided by one
- * comparison, what is known of a block is added in two additions, and what was missed goes to a
- * list that is gone through later.
+ * What compiled blocks call when something is not in the first level, or takes longer than they
+ * can; and the counters, from what they have summed up. What was missed goes to a list that is gone
+ * through later.
  */
 #include "runtime/model/state.h"
 
 /* ---- misses ---- */
 
-/* @when: in instructions; of a piece they are counted in the lowest bits of `counts`. */
-static void miss(struct model *m, uint64_t key, enum miss_kind kind, uint64_t counts,
-		 int64_t *counter)
+static void miss(struct model *m, uint64_t key, enum miss_kind kind, uint32_t when)
 {
 	if (m->nr_misses == MISSES_MAX)
-		model_miss(m, counter);
-	m->misses[m->nr_misses++] = (struct miss){
-		.key = key,
-		.when = m->insns + (uint16_t)counts,
-		.kind = kind,
-	};
+		model_miss(m);
+	far_expect(kind >= MISS_FETCH_PAGE ? &m->stlb : &m->l2, key);
+	m->misses[m->nr_misses++] = (struct miss){.key = key, .when = when, .kind = kind};
+}
+
+/* In instructions since the beginning; @sum has those of this run. */
+static uint32_t when_is(const struct model *m, uint64_t sum)
+{
+	return m->insns + (uint32_t)(sum & ((1u << SUM_LOADS) - 1));
 }
 
 /* ---- fetches ---- */
 
-#define LINES_OF_PAGE (MACHINE_PAGE_SHIFT - MACHINE_LINE_SHIFT)
-
-__attribute__((noinline)) static void fetch_lines(struct model *m, uint64_t first, uint64_t last,
-						  uint64_t counts, int64_t *counter)
+static void fetch_line(struct model *m, uint64_t line, uint32_t when)
 {
-	for (uint64_t line = first; line <= last; line++) {
-		const uint64_t page = line >> LINES_OF_PAGE;
+	const unsigned int missed = near_use(&m->code, line, m->time++);
 
-		if (page != m->fetched_page) {
-			m->fetched_page = page;
-			if (!near_use(&m->itlb, page)) {
-				counter[CORE_ITLB_LOAD_MISSES]++;
-				miss(m, page, MISS_FETCH_PAGE, counts, counter);
-			}
-		}
-		if (!near_use(&m->l1i, line)) {
-			counter[CORE_L1I_LOAD_MISSES]++;
-			miss(m, line, MISS_FETCH, counts, counter);
-		}
+	if (missed & NEAR_PAGE_MISSED) {
+		m->counter[CORE_ITLB_LOAD_MISSES]++;
+		miss(m, line >> NEAR_LINES, MISS_FETCH_PAGE, when);
+	}
+	if (missed & NEAR_LINE_MISSED) {
+		m->counter[CORE_L1I_LOAD_MISSES]++;
+		miss(m, line, MISS_FETCH, when);
 	}
 }
 
-static inline void fetch(struct model *m, const struct block *b, uint64_t counts, int64_t *counter)
+void model_fetch(struct model *m, const struct block *b, uint64_t sum)
 {
-	const uint64_t first = b->pc >> MACHINE_LINE_SHIFT;
 	const uint64_t last = (b->pc + b->length - 1) >> MACHINE_LINE_SHIFT;
-	const uint64_t page = m->fetched_page << LINES_OF_PAGE;
 
-	if (__builtin_expect((near_moved(&m->l1i, first) | near_moved(&m->l1i, last) |
-			      ((first ^ page) | (last ^ page)) >> LINES_OF_PAGE) != 0,
-			     0))
-		fetch_lines(m, first, last, counts, counter);
+	for (uint64_t line = b->pc >> MACHINE_LINE_SHIFT; line <= last; line++)
+		fetch_line(m, line, when_is(m, sum));
 }
 
 /* ---- operands ---- */
 
-static void use_page(struct model *m, uint64_t page, bool store, uint64_t counts, int64_t *counter)
+static void use_line(struct model *m, uint64_t line, bool store, uint32_t when)
 {
-	if (near_use(&m->dtlb, page))
-		return;
-	counter[store ? CORE_DTLB_STORE_MISSES : CORE_DTLB_LOAD_MISSES]++;
-	miss(m, page, store ? MISS_STORE_PAGE : MISS_LOAD_PAGE, counts, counter);
+	const unsigned int missed = near_use(&m->data, line, m->time++);
+
+	if (missed & NEAR_PAGE_MISSED) {
+		m->counter[store ? CORE_DTLB_STORE_MISSES : CORE_DTLB_LOAD_MISSES]++;
+		miss(m, line >> NEAR_LINES, store ? MISS_STORE_PAGE : MISS_LOAD_PAGE, when);
+	}
+	if (missed & NEAR_LINE_MISSED) {
+		m->counter[store ? CORE_L1D_STORE_MISSES : CORE_L1D_LOAD_MISSES]++;
+		miss(m, line, store ? MISS_STORE : MISS_LOAD, when);
+	}
 }
 
-static void use_line(struct model *m, uint64_t line, bool store, uint64_t counts, int64_t *counter)
+static void access(struct model *m, uint64_t address, uint8_t what, uint32_t when)
 {
-	if (near_use(&m->l1d, line))
-		return;
-	counter[store ? CORE_L1D_STORE_MISSES : CORE_L1D_LOAD_MISSES]++;
-	miss(m, line, store ? MISS_STORE : MISS_LOAD, counts, counter);
-}
-
-/* What is not used over and over. */
-__attribute__((noinline)) static void moved(struct model *m, uint64_t address, uint8_t what,
-					    uint64_t counts, int64_t *counter)
-{
-	const bool store = what & BLOCK_STORE;
-	const uint64_t line = address >> MACHINE_LINE_SHIFT;
 	const uint64_t last = (address + (what & BLOCK_SIZE)) >> MACHINE_LINE_SHIFT;
 
-	use_page(m, line >> LINES_OF_PAGE, store, counts, counter);
-	use_line(m, line, store, counts, counter);
-	if (line == last)
-		return;
-	use_page(m, last >> LINES_OF_PAGE, store, counts, counter);
-	use_line(m, last, store, counts, counter);
-}
-
-static inline void access(struct model *m, uint64_t address, uint8_t what, uint64_t counts,
-			  int64_t *counter)
-{
-	const uint64_t end = address + (what & BLOCK_SIZE);
-
-	if (__builtin_expect((near_moved(&m->l1d, address >> MACHINE_LINE_SHIFT) |
-			      near_moved(&m->dtlb, address >> MACHINE_PAGE_SHIFT) |
-			      (address ^ end) >> MACHINE_LINE_SHIFT) != 0,
-			     0))
-		moved(m, address, what, counts, counter);
+	for (uint64_t line = address >> MACHINE_LINE_SHIFT; line <= last; line++)
+		use_line(m, line, what & BLOCK_STORE, when);
 }
 
 /* The part of a string in the next line: an access, and where the rest begins. */
@@ -132,160 +98,87 @@ static uint64_t string_reach(const struct string *s)
 	return reach < s->left ? reach : s->left;
 }
 
-static void string_step(struct model *m, struct string *s, uint64_t reach, uint64_t counts,
-			int64_t *counter)
+static void string_step(struct model *m, struct string *s, uint64_t reach, uint32_t when)
 {
 	if (s->down)
 		s->at -= reach;
-	access(m, s->at, s->what | (uint8_t)(reach - 1), counts, counter);
+	access(m, s->at, s->what | (uint8_t)(reach - 1), when);
 	if (!s->down)
 		s->at += reach;
 	s->left -= reach;
 }
 
 /* One string, or two of the same length together: as far as both stay in their lines each time. */
-static void run_strings(struct model *m, struct string *one, struct string *other, uint64_t counts,
-			int64_t *counter)
+static void run_strings(struct model *m, struct string *one, struct string *other, uint32_t when)
 {
 	while (one->left) {
 		uint64_t reach = string_reach(one);
 
 		if (other->left && string_reach(other) < reach)
 			reach = string_reach(other);
-		string_step(m, one, reach, counts, counter);
+		string_step(m, one, reach, when);
 		if (other->left)
-			string_step(m, other, reach, counts, counter);
+			string_step(m, other, reach, when);
 	}
 }
 
-__attribute__((noinline)) static void odd_accesses(struct model *m, const uint64_t *trace,
-						   const struct block *b, uint64_t fs_base,
-						   uint64_t counts, int64_t *counter)
+static void run_string(struct model *m, const uint64_t *record, const struct block_access *a,
+		       unsigned int nr, uint32_t when)
 {
-	for (unsigned int i = 0; i < b->nr_accesses; i++) {
-		const struct block_access *a = &b->accesses[i];
-		struct string one, other = {0};
+	struct string one = string_of(record, a), other = {0};
 
-		if (!(a->what & BLOCK_STRING)) {
-			access(m, trace[a->word] + (a->base ? fs_base : 0) + (int64_t)a->delta,
-			       a->what, counts, counter);
-			continue;
-		}
-		one = string_of(trace, a);
-		if (i + 1u < b->nr_accesses && a[1].what & BLOCK_STRING) {
-			other = string_of(trace, &a[1]);
-			i++;
-		}
-		run_strings(m, &one, &other, counts, counter);
-	}
+	if (nr > 1)
+		other = string_of(record, &a[1]);
+	run_strings(m, &one, &other, when);
 }
 
-/* One jump by their number, and none between them: a loop would be predicted worse. */
-static inline void accesses(struct model *m, const uint64_t *trace, const struct block *b,
-			    uint64_t fs_base, uint64_t counts, int64_t *counter)
+void model_access(struct model *m, const uint64_t *record, const struct block *b, uint32_t which,
+		  uint64_t sum)
 {
-	const struct block_access *a = b->accesses;
+	const struct block_access *a = &b->accesses[ACCESSES_FIRST(which)];
+	const unsigned int nr = ACCESSES_NUMBER(which);
+	const uint32_t when = when_is(m, sum);
 
-#define ACCESS(a) access(m, trace[(a)->word] + (int64_t)(a)->delta, (a)->what, counts, counter)
-	switch (b->shape) {
-	case BLOCK_ODD:
-		odd_accesses(m, trace, b, fs_base, counts, counter);
+	if (a->what & BLOCK_STRING) {
+		run_string(m, record, a, nr, when);
 		return;
-	default:
-		for (const struct block_access *more = a + b->shape - 4; a < more; a++)
-			ACCESS(a);
-		/* fall through */
-	case 4:
-		ACCESS(a);
-		a++;
-		/* fall through */
-	case 3:
-		ACCESS(a);
-		a++;
-		/* fall through */
-	case 2:
-		ACCESS(a);
-		a++;
-		/* fall through */
-	case 1:
-		ACCESS(a);
-		/* fall through */
-	case 0:
-		break;
 	}
-#undef ACCESS
+	for (unsigned int i = 0; i < nr; i++, a++) {
+		const uint64_t base = a->word ? record[a->word] : (uint64_t)b;
+
+		access(m, base + (a->base ? m->fs_base : 0) + (uint64_t)(int64_t)a->delta, a->what,
+		       when);
+	}
 }
 
 /* ---- branches ---- */
 
-/* Sums of one piece, in the form of block.h. */
-struct sums {
-	uint64_t counts, cost;
-	uint64_t conditions, taken;
-	uint64_t wrong; /* predictions */
-};
-
-/* All but conditions. */
-static void other_branch(struct model *m, const struct block *b, uint64_t next, struct sums *sums,
-			 int64_t *counter)
+static void target(struct model *m, const struct block *b, uint64_t pc)
 {
-	struct predictor *p = &m->predictor;
-	const uint64_t behind = b->pc + b->length;
-
-	sums->taken++;
-	if (b->end == BLOCK_RETURN) {
-		counter[CORE_RETURNS]++;
-		sums->wrong += predict_return(p, next);
-	} else if (b->end == BLOCK_JUMP_INDIRECT || b->end == BLOCK_CALL_INDIRECT) {
-		counter[CORE_BRANCHES_INDIRECT]++;
-		sums->wrong += predict_target(p, behind, next);
-	}
-	if (b->end == BLOCK_CALL || b->end == BLOCK_CALL_INDIRECT) {
-		counter[CORE_CALLS]++;
-		predict_call(p, behind);
+	m->indirect++;
+	m->wrong += predict_target(&m->predictor, b->pc + b->length, pc);
+	if (b->end == BLOCK_CALL_INDIRECT) {
+		m->calls++;
+		predict_call(&m->predictor, b->pc + b->length);
 	}
 }
 
-static inline void branch(struct model *m, const struct block *b, uint64_t next, struct sums *sums,
-			  int64_t *counter)
+void model_target(struct model *m, const struct block *b, uint64_t next)
 {
-	const uint64_t behind = b->pc + b->length;
-
-	if (b->end == BLOCK_CONDITIONAL) {
-		sums->conditions++;
-		sums->taken += next != behind;
-		sums->wrong += predict_condition(&m->predictor, behind, next != behind);
-	} else if (b->end != BLOCK_ON) {
-		other_branch(m, b, next, sums, counter);
-	}
+	target(m, b, record_block(next)->pc);
 }
 
-/* ---- pieces ---- */
+/* ---- counters ---- */
 
-static uint16_t part(uint64_t counts, unsigned int place)
+static uint64_t part(uint64_t sum, unsigned int from, unsigned int to)
 {
-	return counts >> 16 * place;
-}
-
-static void count(struct model *m, const struct sums *sums, int64_t *counter)
-{
-	counter[CORE_INSTRUCTIONS] += part(sums->counts, BLOCK_INSTRUCTIONS);
-	counter[CORE_LOADS] += part(sums->counts, BLOCK_LOAD_OPERANDS);
-	counter[CORE_STORES] += part(sums->counts, BLOCK_STORE_OPERANDS);
-	counter[CORE_BRANCHES] += part(sums->counts, BLOCK_BRANCHES);
-	counter[CORE_BRANCHES_CONDITIONAL] += sums->conditions;
-	counter[CORE_BRANCHES_TAKEN] += sums->taken;
-	counter[CORE_BRANCH_MISSES] += sums->wrong;
-	counter[CORE_L1I_LOADS] += sums->cost >> 32;
-	counter[CORE_ITLB_LOADS] += sums->cost >> 32;
-	m->insns += part(sums->counts, BLOCK_INSTRUCTIONS);
-	m->slots += (uint32_t)sums->cost;
-	m->front += sums->wrong * m->machine.mispredict * WAIT_UNIT;
+	return sum << (64 - to) >> (64 - to + from);
 }
 
 /* What was waited and issued becomes cycles. */
-static void count_cycles(struct model *m, int64_t *counter)
+static void count_cycles(struct model *m)
 {
+	int64_t *counter = m->counter;
 	const uint64_t front = m->front / WAIT_UNIT, back = m->back / WAIT_UNIT;
 	const uint64_t cycles = m->slots / m->machine.width + front + back;
 
@@ -303,40 +196,102 @@ static void count_cycles(struct model *m, int64_t *counter)
 	m->bus %= m->machine.bus;
 }
 
-/* The next piece, up to @end at most. Returns where it ends. */
-static const uint64_t *take(struct model *m, const uint64_t *trace, const uint64_t *end,
-			    uint64_t fs_base, int64_t *counter)
+static void begin(struct model *m, uint64_t fs_base, int64_t *counter)
 {
-	const struct block *b = (const struct block *)*trace;
-	struct sums sums = {0};
-
-	if (end - trace > PIECE_WORDS)
-		end = trace + PIECE_WORDS;
-	do {
-		const uint64_t *next = trace + b->words;
-		const struct block *next_block = (const struct block *)*next;
-
-		fetch(m, b, sums.counts, counter);
-		accesses(m, trace, b, fs_base, sums.counts, counter);
-		sums.counts += b->counts;
-		sums.cost += b->cost;
-		branch(m, b, next_block->pc, &sums, counter);
-		trace = next;
-		b = next_block;
-	} while (trace < end);
-	model_miss(m, counter);
-	count(m, &sums, counter);
-	return trace;
+	m->counter = counter;
+	m->fs_base = fs_base;
+	m->extra_slots = m->calls = m->returns = m->indirect = m->wrong = 0;
 }
 
-void model_run(struct model *m, uint64_t *start, uint64_t *end, uint64_t pc, uint64_t fs_base,
-	       int64_t *counter)
+static void finish(struct model *m)
 {
-	const uint64_t *trace = start;
+	const uint64_t *sums = m->sums;
+	const uint64_t insns = part(sums[SUM_INSTRUCTIONS], 0, SUM_LOADS);
+	const uint64_t lines = part(sums[SUM_LINES], 0, SUM_STORES);
+	const uint64_t wrong = m->wrong + (sums[SUM_STEPS] >> PREDICT_WRONG);
+	int64_t *counter = m->counter;
 
-	m->after.pc = pc;
-	*end = (uint64_t)&m->after;
-	while (trace < end)
-		trace = take(m, trace, end, fs_base, counter);
-	count_cycles(m, counter);
+	model_miss(m);
+	counter[CORE_INSTRUCTIONS] += insns;
+	counter[CORE_LOADS] += sums[SUM_INSTRUCTIONS] >> SUM_LOADS;
+	counter[CORE_STORES] += sums[SUM_LINES] >> SUM_STORES;
+	counter[CORE_L1I_LOADS] += lines;
+	counter[CORE_ITLB_LOADS] += lines;
+	counter[CORE_BRANCHES] += part(sums[SUM_BRANCHES], 0, SUM_CONDITIONS);
+	counter[CORE_BRANCHES_CONDITIONAL] += part(sums[SUM_BRANCHES], SUM_CONDITIONS, SUM_TAKEN);
+	counter[CORE_BRANCHES_TAKEN] += sums[SUM_BRANCHES] >> SUM_TAKEN;
+	counter[CORE_BRANCHES_INDIRECT] += m->indirect;
+	counter[CORE_CALLS] += m->calls;
+	counter[CORE_RETURNS] += m->returns;
+	counter[CORE_BRANCH_MISSES] += wrong;
+	m->insns += (uint32_t)insns;
+	m->slots += insns + m->extra_slots;
+	m->front += wrong * m->machine.mispredict * WAIT_UNIT;
+	count_cycles(m);
+}
+
+/* ---- runs ---- */
+
+void model_run(struct model *m, const uint64_t *trace, uint64_t *end, struct compiled_end *behind,
+	       uint64_t pc, uint64_t fs_base, int64_t *counter)
+{
+	if (trace == end)
+		return;
+	begin(m, fs_base, counter);
+	behind->block.pc = pc;
+	((struct block_head *)behind->code)->pc = (uint32_t)pc;
+	*end = (uint64_t)behind->code;
+	model_enter(m, trace);
+	finish(m);
+}
+
+/* As compiled blocks do it. */
+static void run_branch(struct model *m, const struct block *b, uint64_t pc)
+{
+	const uint64_t behind = b->pc + b->length;
+	const bool taken = b->end != BLOCK_CONDITIONAL || pc != behind;
+
+	m->sums[SUM_BRANCHES] = 1u | (uint64_t)(b->end == BLOCK_CONDITIONAL) << SUM_CONDITIONS |
+				(uint64_t)taken << SUM_TAKEN;
+	switch (b->end) {
+	case BLOCK_ON:
+		m->sums[SUM_BRANCHES] = 0;
+		break;
+	case BLOCK_CONDITIONAL:
+		m->wrong += predict_condition(&m->predictor, &m->history, behind, taken);
+		break;
+	case BLOCK_CALL:
+		m->calls++;
+		predict_call(&m->predictor, behind);
+		break;
+	case BLOCK_JUMP_INDIRECT:
+	case BLOCK_CALL_INDIRECT:
+		target(m, b, pc);
+		break;
+	case BLOCK_RETURN:
+		m->returns++;
+		m->wrong += predict_return(&m->predictor, pc);
+		break;
+	}
+}
+
+void model_run_part(struct model *m, const uint64_t *record, const struct block *part, uint64_t pc,
+		    uint64_t fs_base, int64_t *counter)
+{
+	unsigned int nr;
+
+	begin(m, fs_base, counter);
+	model_fetch(m, part, 0);
+	for (unsigned int i = 0; i < part->nr_accesses; i += nr) {
+		nr = block_strings(part, i) ? block_strings(part, i) : 1;
+		model_access(m, record, part, ACCESSES(i, nr), 0);
+	}
+	m->sums[SUM_INSTRUCTIONS] = BLOCK_PART(part->counts, BLOCK_INSTRUCTIONS) |
+				    BLOCK_PART(part->counts, BLOCK_LOAD_OPERANDS) << SUM_LOADS;
+	m->sums[SUM_LINES] = part->cost >> 32 | BLOCK_PART(part->counts, BLOCK_STORE_OPERANDS)
+							<< SUM_STORES;
+	m->sums[SUM_STEPS] = 0;
+	run_branch(m, part, pc);
+	m->extra_slots = (uint32_t)part->cost - BLOCK_PART(part->counts, BLOCK_INSTRUCTIONS);
+	finish(m);
 }

@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Set-associative memories with true LRU: caches by lines, TLBs by pages. A set is an array in the
- * order of use, so that what was used last is found by one comparison, and nothing changes when it
- * is used again: most accesses.
+ * Set-associative memories with true LRU: caches by lines, TLBs by pages.
+ *
+ * The first level is asked all the time, by code that is made for that (compile.c): so a line that
+ *is in the cache, and whose page is in the TLB, has a slot in a table, found by some bits of its
+ *key, which tells where the times of their last uses are. To be in the slot is a hit in both, and
+ *to write the two times is all that a hit does. Slots are many times as many as lines, so that two
+ * hardly ever want the same; who is not in a slot is looked for in his set.
+ *
+ *	slots	| key, time, time | ...		by the low bits of the key
+ *			 |
+ *	times	| time | time | ... |		one a way, of each set
+ *	keys	| key  | key  | ... |
+ *
+ * Further down a set is an array in the order of use.
  *
  * Keys of the first level are whole; they are never 0, since neither the first line nor the first
  * page of an address space can be used. Further down 32 bits do: the key without the bits of the
@@ -16,49 +27,57 @@
 
 #include "abi/machine.h"
 
-/* The first place of each set stands by itself: it is nearly all that is ever looked at. */
 struct near_sets {
-	uint64_t last[MACHINE_MAX_L1_SETS];
 	uint64_t mask; /* of keys that choose the set */
 	uint32_t ways;
-	uint64_t *rest; /* ways - 1 of each set */
+	uint64_t *keys, *times;
 };
 
-/* 0 if @key was the last one used of its set: several are asked for in one comparison. */
-static inline uint64_t near_moved(const struct near_sets *sets, uint64_t key)
+struct near_slot {
+	uint64_t key;	     /* of a line; 0: free */
+	uint32_t line, page; /* where their times are, in bytes from `base` */
+};
+
+/* A cache and the TLB that goes with it. */
+struct near {
+	struct near_slot *slots;
+	uint64_t slots_mask;
+	uint32_t fold; /* the upper bits of a key choose its slot, too: from this one on */
+	struct near_sets lines, pages;
+	uint64_t *slots_of; /* of each page of the TLB: the lines that may be in slots, as bits */
+	uint8_t *base;
+};
+
+/* Keys have fewer bits: nothing is folded. */
+#define NEAR_WHOLE 63
+
+/* By how many bits the key of a line is longer than that of its page. */
+#define NEAR_LINES (MACHINE_PAGE_SHIFT - MACHINE_LINE_SHIFT)
+
+static inline struct near_slot *near_slot(const struct near *near, uint64_t key)
 {
-	return sets->last[key & sets->mask] ^ key;
+	return &near->slots[(key ^ key >> near->fold) & near->slots_mask];
 }
 
-/* Uses @key; whether it was there. */
-static inline bool near_use(struct near_sets *sets, uint64_t key)
-{
-	const uint64_t set = key & sets->mask;
-	uint64_t *rest = sets->rest + set * (sets->ways - 1), moved = sets->last[set];
+#define NEAR_LINE_MISSED 1
+#define NEAR_PAGE_MISSED 2
 
-	if (moved == key)
-		return true;
-	sets->last[set] = key;
-	if (sets->ways > 1 && rest[0] == key) { /* two that take turns */
-		rest[0] = moved;
-		return true;
-	}
-	for (uint32_t i = 0; i < sets->ways - 1; i++) {
-		const uint64_t old = rest[i];
-
-		rest[i] = moved;
-		if (old == key)
-			return true;
-		moved = old;
-	}
-	return false;
-}
+/* Uses a line and its page, at a time that is later than all before; which of them were not there.
+ */
+unsigned int near_use(struct near *near, uint64_t line, uint64_t now);
 
 struct far_sets {
 	uint32_t *keys; /* NULL: there is no such cache */
 	uint64_t mask;
 	uint32_t ways, shift, bits;
 };
+
+/* It will be asked for @key before long. */
+static inline void far_expect(const struct far_sets *sets, uint64_t key)
+{
+	if (sets->keys)
+		__builtin_prefetch(sets->keys + ((key & sets->mask) << sets->shift), 1);
+}
 
 static inline bool far_use(const struct far_sets *sets, uint64_t key)
 {
@@ -77,8 +96,10 @@ static inline bool far_use(const struct far_sets *sets, uint64_t key)
 	return false;
 }
 
-/* The part of the state that a cache takes from @memory on, of which NULL only tells the size. */
-uint64_t near_place(struct near_sets *sets, const struct machine_cache *cache, uint8_t *memory);
+/* The part of the state that a cache takes from @memory on, of which NULL only tells the size.
+ * Slots are not among it. */
+uint64_t near_place(struct near *near, const struct machine_cache *lines,
+		    const struct machine_cache *pages, uint8_t *memory);
 uint64_t far_place(struct far_sets *sets, const struct machine_cache *cache, uint8_t *memory);
 
 #endif

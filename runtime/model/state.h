@@ -3,16 +3,27 @@
 #ifndef RUNTIME_MODEL_STATE_H
 #define RUNTIME_MODEL_STATE_H
 
+#include "runtime/model/compile.h"
 #include "runtime/model/model.h"
+#include "runtime/model/offsets.h"
 #include "runtime/model/predict.h"
 #include "runtime/model/sets.h"
 
-/* A piece of the trace goes through the model at a time: what is counted in 16 bits must not
- * overflow. */
-enum { PIECE_WORDS = 256, MISSES_MAX = 512 };
+enum { MISSES_MAX = 512 };
 
-_Static_assert((PIECE_WORDS + 1) * BLOCK_MAX_INSNS < 1 << 16, "");
-_Static_assert((PIECE_WORDS + 1) * BLOCK_MAX_ACCESSES * 2 < 1 << 16, "");
+/*
+ * Sums of one run, in registers while it lasts: enter.S says which. None gets into the next one,
+ * since a run has at most MODEL_RECORDS records.
+ */
+enum { SUM_INSTRUCTIONS, SUM_LINES, SUM_BRANCHES, SUM_STEPS, SUMS };
+enum { SUM_LOADS = 19, SUM_STORES = 14, SUM_CONDITIONS = 13, SUM_TAKEN = 26 };
+
+enum { MODEL_RECORDS = MODEL_MAX_WORDS };
+
+_Static_assert(MODEL_RECORDS *BLOCK_MAX_INSNS < 1 << SUM_LOADS, "");
+_Static_assert(MODEL_RECORDS * 2 < 1 << SUM_STORES, "lines");
+_Static_assert(MODEL_RECORDS < 1 << SUM_CONDITIONS && SUM_TAKEN == 2 * SUM_CONDITIONS, "");
+_Static_assert(MODEL_RECORDS * 0xffffUL < 1UL << PREDICT_WRONG, "");
 
 enum miss_kind {
 	MISS_FETCH,
@@ -42,13 +53,29 @@ struct stream {
 /* Waiting is counted in sixteenths of cycles. */
 #define WAIT_UNIT 16
 
+/* Slots of the first level. */
+enum { DATA_SLOTS = 2048, CODE_SLOTS = 2048 };
+
+/* Code compares the lower half of a key with a constant: the rest has chosen the slot. */
+enum { CODE_FOLD = 32 };
+
 struct model {
+	/* What compiled blocks call and know: offsets.h. */
+	void (*leave)(void), (*call_fetch)(void), (*call_access)(void), (*call_target)(void);
+	uint64_t time;	  /* the next one, of uses in the first level */
+	uint64_t history; /* of conditions, newest lowest; 1: taken */
+	uint64_t sums[SUMS];
+	uint64_t fs_base;
+
+	uint64_t extra_slots; /* of issue, beside one for each instruction */
+	uint64_t calls, returns, indirect;
+	uint64_t wrong; /* predictions of targets and returns */
+
+	int64_t *counter;
+
 	struct machine machine;
-
-	struct near_sets l1i, l1d, itlb, dtlb;
+	struct near code, data;
 	struct far_sets l2, llc, stlb;
-
-	uint64_t fetched_page;
 
 	unsigned int nr_misses;
 	struct miss misses[MISSES_MAX];
@@ -64,10 +91,35 @@ struct model {
 
 	struct predictor predictor;
 
-	struct block after; /* the last record's successor; no accesses */
+	_Alignas(64) struct near_slot code_slots[CODE_SLOTS];
+	struct near_slot data_slots[DATA_SLOTS];
 };
 
+_Static_assert(offsetof(struct model, leave) == MODEL_LEAVE, "");
+_Static_assert(offsetof(struct model, call_fetch) == MODEL_FETCH, "");
+_Static_assert(offsetof(struct model, call_access) == MODEL_ACCESS, "");
+_Static_assert(offsetof(struct model, call_target) == MODEL_TARGET, "");
+_Static_assert(offsetof(struct model, time) == MODEL_TIME, "");
+_Static_assert(offsetof(struct model, history) == MODEL_HISTORY, "");
+_Static_assert(offsetof(struct model, sums) == MODEL_SUMS, "");
+_Static_assert(offsetof(struct model, fs_base) == MODEL_FS, "");
+
+/* enter.S */
+void model_enter(struct model *model, const uint64_t *trace);
+void model_leave(void), model_call_fetch(void), model_call_access(void), model_call_target(void);
+
+/* run.c: called from there. @sum is that of instructions, so far in this run. */
+void model_fetch(struct model *m, const struct block *b, uint64_t sum);
+void model_access(struct model *m, const uint64_t *record, const struct block *b, uint32_t which,
+		  uint64_t sum);
+void model_target(struct model *m, const struct block *b, uint64_t next);
+
+/* Which accesses of a block go together. */
+#define ACCESSES(first, nr)    ((first) | (uint32_t)(nr) << 8)
+#define ACCESSES_FIRST(which)  ((which)&0xff)
+#define ACCESSES_NUMBER(which) ((which) >> 8)
+
 /* miss.c: what was missed nearest, further down. */
-void model_miss(struct model *model, int64_t *counter);
+void model_miss(struct model *model);
 
 #endif

@@ -177,13 +177,8 @@ static void look_for(const struct walk *w, const struct misses *before)
 static void run_part(const struct walk *w, uint64_t next)
 {
 	const struct misses before = misses_now(w->s->counter);
-	uint64_t record[BLOCK_MAX_WORDS + 1];
 
-	memcpy(record, w->record, w->block->words * sizeof(*record));
-	record[0] = (uint64_t)w->part;
-	w->part->words = w->block->words;
-	model_run(w->s->model, record, record + w->block->words, next, w->s->fs_base,
-		  w->s->counter);
+	model_run_part(w->s->model, w->record, w->part, next, w->s->fs_base, w->s->counter);
 	look_for(w, &before);
 }
 
@@ -224,7 +219,6 @@ static unsigned int run_access(struct walk *w, const struct block_access *a, boo
 	struct block *part = begin_behind(w, some(&w->slots, slots));
 
 	part->nr_accesses = (uint8_t)nr;
-	part->shape = string || a->base ? BLOCK_ODD : 1;
 	for (unsigned int i = 0; i < nr; i++) {
 		const bool store = a[i].what & BLOCK_STORE;
 
@@ -306,9 +300,8 @@ static bool watches_time(const struct single *s)
 	return s->watched & ~s->found & time;
 }
 
-void single_run(struct single *s, const uint64_t *record, uint64_t next)
+void single_run(struct single *s, const struct block *block, const uint64_t *record, uint64_t next)
 {
-	const struct block *block = (const struct block *)*record;
 	struct walk w = {
 		.s = s,
 		.part = s->room,

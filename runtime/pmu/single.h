@@ -27,7 +27,8 @@ struct single {
 	struct core_cause causes[CORE_HARDWARE_KINDS];
 };
 
-/* @record is followed by whatever begins at @next. */
-void single_run(struct single *single, const uint64_t *record, uint64_t next);
+/* @record is one of @block, and is followed by whatever begins at @next. */
+void single_run(struct single *single, const struct block *block, const uint64_t *record,
+		uint64_t next);
 
 #endif

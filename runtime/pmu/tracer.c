@@ -10,12 +10,13 @@
 
 enum {
 	BORDER = 64 << 10,
-	WORDS_MAX = 4096,
+	WORDS_MAX = MODEL_MAX_WORDS - BLOCK_MAX_WORDS,
 	/* Behind the border, and what may be written behind that: of a block that was cut, and of
-	 * parts of one. */
+	 * parts of one. What is executed is on a page of its own. */
 	CUT = 1024,
 	PARTS = 2048,
-	BUFFER_SIZE = 2 * BORDER + 4096,
+	END = 4096,
+	BUFFER_SIZE = 2 * BORDER + 2 * 4096,
 };
 
 _Static_assert(8 * BLOCK_MAX_WORDS <= 256, "a record must not jump over the window");
@@ -25,6 +26,7 @@ struct tracer {
 	size_t model_size;
 	void *buffer;
 	uint64_t *start, *border;
+	struct compiled_end *end;
 	uint8_t cut;
 	struct single single;
 	/* Of kinds that somebody waits for, how many there have been in a word lately, times
@@ -127,6 +129,8 @@ bool tracer_begin(struct thread *thread)
 	}
 	t->model_size = size;
 	t->border = (uint64_t *)(((uint64_t)t->buffer + 2 * BORDER - 1) & -(uint64_t)BORDER);
+	t->end = (struct compiled_end *)((uint8_t *)t->border + END);
+	model_compile_end(t->end);
 	t->model = model_make(memory + ((sizeof(*t) + 63) & ~63UL), &machine);
 	t->single = (struct single){
 		.model = t->model,
@@ -166,7 +170,7 @@ static uint64_t *last_record(uint64_t *start, const uint64_t *end)
 
 	while (next < end) {
 		record = next;
-		next += ((const struct block *)*record)->words;
+		next += record_block(*record)->words;
 	}
 	return record;
 }
@@ -198,30 +202,9 @@ static void cut_block(struct block *to, const struct block *block, unsigned int 
 		stores += a.what & BLOCK_STORE || a.insn & BLOCK_MODIFIES;
 		to->accesses[to->nr_accesses++] = a;
 	}
-	if (to->shape != BLOCK_ODD)
-		to->shape = to->nr_accesses;
 	to->counts = BLOCK_COUNT(insns, BLOCK_INSTRUCTIONS) |
 		     BLOCK_COUNT(loads, BLOCK_LOAD_OPERANDS) |
 		     BLOCK_COUNT(stores, BLOCK_STORE_OPERANDS);
-}
-
-/* Makes the last record what has been executed of it. Returns where the trace ends. */
-static uint64_t *apply_cut(const struct thread *thread, uint64_t *end)
-{
-	struct tracer *t = tracer_of(thread);
-	uint64_t *record = last_record(t->start, end);
-	const struct block *block = (const struct block *)*record;
-	const unsigned int all = insns_of(block);
-	const unsigned int insns = t->cut == CUT_LAST ? all - 1 : t->cut - 1u;
-	struct block *part = (struct block *)((uint8_t *)t->border + CUT);
-
-	if (insns >= all)
-		return end;
-	if (!insns)
-		return record;
-	cut_block(part, block, insns, thread->regs.rip);
-	*record = (uint64_t)part;
-	return end;
 }
 
 static uint64_t fs_base(void)
@@ -272,7 +255,7 @@ static uint64_t *behind_records(uint64_t *record, const uint64_t *end, uint64_t 
 	if (records > (uint64_t)(end - record))
 		return record + (end - record);
 	for (; records && record < end; records--)
-		record += ((const struct block *)*record)->words;
+		record += record_block(*record)->words;
 	return record;
 }
 
@@ -283,20 +266,21 @@ static enum core_since since(const struct block *block, bool last)
 	return block->end == BLOCK_RETURN ? CORE_SINCE_RETURNED : CORE_SINCE_NOTHING;
 }
 
-static void take_single(struct single *s, const uint64_t *record, uint64_t next, bool last)
+static void take_single(struct single *s, const struct block *block, const uint64_t *record,
+			uint64_t next, bool last)
 {
-	const struct block *block = (const struct block *)*record;
 	const uint64_t before = s->found;
 
-	single_run(s, record, next);
+	single_run(s, block, record, next);
 	for_each_kind(kind, s->found & ~before)
 		s->causes[kind].since = since(block, last);
 }
 
-/* As a whole where nothing is going to happen. */
-static void take_in(const struct thread *thread, uint64_t *record, uint64_t *end)
+/* As a whole where nothing is going to happen. The program is at @pc then; @last: and goes on
+ * there.
+ */
+static void take_in(struct tracer *t, uint64_t *record, uint64_t *end, uint64_t pc, bool last)
 {
-	struct tracer *t = tracer_of(thread);
 	struct single *s = &t->single;
 
 	while (record < end) {
@@ -307,14 +291,45 @@ static void take_in(const struct thread *thread, uint64_t *record, uint64_t *end
 		if (single)
 			to = behind_records(record, end, 1);
 		word = *to;
-		next = to < end ? ((const struct block *)word)->pc : thread->regs.rip;
+		next = to < end ? record_block(word)->pc : pc;
 		if (single)
-			take_single(s, record, next, to == end);
+			take_single(s, record_block(*record), record, next, last && to == end);
 		else
-			model_run(t->model, record, to, next, s->fs_base, s->counter);
+			model_run(t->model, record, to, t->end, next, s->fs_base, s->counter);
 		*to = word;
 		record = to;
 	}
+}
+
+/* The last record was left after @insns instructions. */
+static void take_part(const struct thread *thread, const uint64_t *record, unsigned int insns)
+{
+	struct tracer *t = tracer_of(thread);
+	struct single *s = &t->single;
+	struct block *part = (struct block *)((uint8_t *)t->border + CUT);
+
+	cut_block(part, record_block(*record), insns, thread->regs.rip);
+	if (records_without(s))
+		model_run_part(t->model, record, part, thread->regs.rip, s->fs_base, s->counter);
+	else
+		take_single(s, part, record, thread->regs.rip, true);
+}
+
+static void take_all(const struct thread *thread, uint64_t *end)
+{
+	struct tracer *t = tracer_of(thread);
+	uint64_t *record = t->cut ? last_record(t->start, end) : NULL;
+	const struct block *block = record ? record_block(*record) : NULL;
+	const unsigned int all = block ? insns_of(block) : 0;
+	const unsigned int insns = t->cut == CUT_LAST ? all - 1 : t->cut - 1u;
+
+	if (!block || insns >= all) {
+		take_in(t, t->start, end, thread->regs.rip, true);
+		return;
+	}
+	take_in(t, t->start, record, block->pc, !insns);
+	if (insns)
+		take_part(thread, record, insns);
 }
 
 static void follow_rates(struct tracer *t, const int64_t *before, uint64_t words)
@@ -336,16 +351,12 @@ void tracer_drain(struct thread *thread)
 	if (!t || thread->trace == (uint64_t)t->start)
 		return;
 	end = (uint64_t *)thread->trace;
-	if (t->cut)
-		end = apply_cut(thread, end);
-	if (end > t->start) {
-		t->single.fs_base = fs_base();
-		t->single.watched = waited_for(thread);
-		for_each_kind(kind, t->single.watched)
-			before[kind] = thread->events.counter[kind];
-		take_in(thread, t->start, end);
-		follow_rates(t, before, (uint64_t)(end - t->start));
-	}
+	t->single.fs_base = fs_base();
+	t->single.watched = waited_for(thread);
+	for_each_kind(kind, t->single.watched)
+		before[kind] = thread->events.counter[kind];
+	take_all(thread, end);
+	follow_rates(t, before, (uint64_t)(end - t->start));
 	restart(thread);
 }
 

@@ -23,7 +23,11 @@ enum {
 };
 
 /* What all blocks of a fragment may take. */
-#define MAX_BLOCKS_OF_FRAGMENT (16u << 10)
+#define MAX_BLOCKS_OF_FRAGMENT	 (16u << 10)
+#define MAX_COMPILED_OF_FRAGMENT (64u << 10)
+
+/* How much of the memory for blocks is for what tells of them; the rest is for their code. */
+#define BLOCKS_SIZE (TRANSLATE_BLOCKS_SIZE / 8)
 
 /* What a write may run over the end of the code: copies are of 16 bytes. */
 #define SLACK 64
@@ -368,7 +372,8 @@ bool cache_room(const struct cache *cache)
 	       cache->nr_pages + 2 <= PAGE_SLOTS * 3 / 4 &&
 	       cache->nr_sources + FRAGMENT_BYTES <= SOURCES_SIZE &&
 	       cache->meta->head.used + FRAGMENT_ENTRIES + FRAGMENT_EXITS <= capacity(LAST_SLOTS) &&
-	       cache->blocks.next + MAX_BLOCKS_OF_FRAGMENT <= TRANSLATE_BLOCKS_SIZE &&
+	       cache->blocks.next + MAX_BLOCKS_OF_FRAGMENT <= BLOCKS_SIZE &&
+	       compiled_room(&cache->blocks.compiled, MAX_COMPILED_OF_FRAGMENT) &&
 	       cache->code_next + FRAGMENT_BYTES + SLACK <= STUBS;
 }
 
@@ -460,9 +465,10 @@ struct block *cache_block(struct cache *cache)
 	return (struct block *)(cache->blocks.memory + cache->blocks.next);
 }
 
-void cache_block_done(struct cache *cache, const struct block *block)
+uint64_t cache_block_done(struct cache *cache, const struct block *block)
 {
 	cache->blocks.next += sizeof(*block) + block->nr_accesses * sizeof(*block->accesses);
+	return model_compile(&cache->blocks.compiled, block);
 }
 
 /* ---- beginning, and beginning anew ---- */
@@ -471,6 +477,10 @@ void cache_block_done(struct cache *cache, const struct block *block)
 static void reset(struct cache *cache)
 {
 	cache->blocks.next = 0;
+	cache->blocks.compiled = (struct compiled){
+		.hot = cache->blocks.memory + BLOCKS_SIZE,
+		.cold = cache->blocks.memory + TRANSLATE_BLOCKS_SIZE,
+	};
 	cache->code_next = WAYS_OUT;
 	cache->nr_fragments = cache->nr_entries = cache->nr_sources = 1;
 	cache->nr_targets = FIRST_EXIT;

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/model/compile.h"
 #include "runtime/translate/offsets.h"
 #include "runtime/translate/translate.h"
 
@@ -117,6 +118,7 @@ struct cache {
 	struct {
 		uint8_t *memory; /* NULL: nothing is traced */
 		uint32_t next;
+		struct compiled compiled;
 	} blocks;	      /* runtime/model/block.h: what the code says that it executes */
 	uint32_t popped_miss; /* within return_miss, for a target that is popped already */
 };
@@ -130,9 +132,10 @@ static inline bool cache_instruments(const struct cache *cache)
 	return cache->does.counted | cache->does.checked | cache->does.extras;
 }
 
-/* Where the next block is to be described, in zeroed memory; and that this has been done. */
+/* Where the next block is to be described, in zeroed memory; and that this has been done: returns
+ * the address of its code. */
 struct block *cache_block(struct cache *cache);
-void cache_block_done(struct cache *cache, const struct block *block);
+uint64_t cache_block_done(struct cache *cache, const struct block *block);
 
 /* Whether its code comes out behind each instruction. */
 static inline bool cache_is_slow(const struct cache *cache)

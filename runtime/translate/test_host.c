@@ -71,17 +71,18 @@ bool memory_translator(struct translate_memory *memory, bool blocks)
 			     0),
 		.tables = area(NULL, TRANSLATE_TABLE_SIZE, PROT_READ | PROT_WRITE, MAP_32BIT),
 		.meta = area(NULL, TRANSLATE_META_SIZE, PROT_READ | PROT_WRITE, 0),
-		.blocks = blocks ? area(NULL, TRANSLATE_BLOCKS_SIZE, PROT_READ | PROT_WRITE,
-					MAP_32BIT)
+		.blocks = blocks ? area(NULL, TRANSLATE_BLOCKS_SIZE,
+					PROT_READ | PROT_WRITE | PROT_EXEC, MAP_32BIT)
 				 : NULL,
 	};
 	next += TRANSLATE_CODE_SIZE;
 	return true;
 }
 
-void *memory_more(size_t size, bool low)
+void *memory_more(size_t size, bool code)
 {
-	return area(NULL, size, PROT_READ | PROT_WRITE, low ? MAP_32BIT : 0);
+	return area(NULL, size, PROT_READ | PROT_WRITE | (code ? PROT_EXEC : 0),
+		    code ? MAP_32BIT : 0);
 }
 
 void memory_less(void *memory, size_t size)

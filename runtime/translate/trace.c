@@ -8,7 +8,7 @@
  *	jmp 2f
  * 1:	jmp drain			out of line; comes back to the beginning
  * 2:	mov %gs:TRACE, %rcx
- *	movq $block, (%rcx)
+ *	movq $code, (%rcx)		of the block (model/compile.h)
  *	mov %rdi, 8(%rcx)		registers from which operands of the block are reached
  *	...
  *	lea SIZE(%rcx), %rcx
@@ -309,8 +309,8 @@ static void emit_words(struct builder *b, const struct group *g, bool header)
 	mark_pc(b, b->pc, SPILL_RCX);
 }
 
-/* movq $block, (%rcx): where the block's address is, from the header's beginning. */
-enum { HEADER_BLOCK = 9 + 9 + 2 + 2 + 5 + 9 + 3 };
+/* movq $code, (%rcx): where that address is, from the header's beginning. */
+enum { HEADER_CODE = 9 + 9 + 2 + 2 + 5 + 9 + 3 };
 
 static void emit_header(struct builder *b, const struct group *g)
 {
@@ -327,7 +327,8 @@ static void emit_header(struct builder *b, const struct group *g)
 	t->headers[t->nr_headers++].header = header;
 	emit_fill(b, REG_RCX, THREAD_TRACE);
 	EMIT(b, 0x48, 0xc7, 0x01);
-	emit32(b, (uint32_t)(uintptr_t)t->block);
+	emit32(b, 0);
+	t->code = b->at;
 	emit_words(b, g, true);
 	EMIT(b, 0x48, 0x8d, 0x89, 0, 0, 0, 0); /* lea SIZE(%rcx), %rcx */
 	t->open_ends[t->nr_open_ends].at = b->at - 4;
@@ -366,12 +367,8 @@ static void add_access(struct block *block, const struct insn *insn, const struc
 		.what = (size - 1) | (m->access == ACCESS_W ? BLOCK_STORE : 0),
 		.insn = number | (m->access == ACCESS_RW ? BLOCK_MODIFIES : 0),
 	};
-	if (repeats(insn)) {
+	if (repeats(insn))
 		a->what |= BLOCK_STRING;
-		block->shape = BLOCK_ODD;
-	}
-	if (a->base)
-		block->shape = BLOCK_ODD;
 }
 
 /* The operand in the block's description, now that its word is there. */
@@ -478,6 +475,7 @@ static void begin_block(struct builder *b)
 void trace_close(struct builder *b)
 {
 	struct trace *t = &b->trace;
+	uint32_t code;
 
 	if (!t->open)
 		return;
@@ -491,10 +489,9 @@ void trace_close(struct builder *b)
 	if (!t->block)
 		return;
 	t->block->words = t->words;
-	if (t->block->shape != BLOCK_ODD)
-		t->block->shape = t->block->nr_accesses;
 	finish_block(t->block);
-	cache_block_done(b->cache, t->block);
+	code = (uint32_t)cache_block_done(b->cache, t->block);
+	__builtin_memcpy(t->code - sizeof(code), &code, sizeof(code));
 }
 
 /* ---- instructions ---- */
@@ -599,6 +596,8 @@ void trace_start(struct builder *b)
 	b->trace.on = b->cache->blocks.memory != NULL;
 	b->trace.open = false;
 	b->trace.nr_headers = 0;
+	if (!b->asked)
+		compiled_apart(&b->cache->blocks.compiled);
 }
 
 /*
@@ -633,5 +632,5 @@ uint8_t trace_state(const struct builder *b, const struct state *state)
 
 struct block *trace_block_at(uint64_t header)
 {
-	return (struct block *)(uint64_t) * (const uint32_t *)(header + HEADER_BLOCK);
+	return record_block(*(const uint32_t *)(header + HEADER_CODE));
 }

@@ -32,6 +32,7 @@ struct trace {
 	unsigned int nr_taken;
 
 	struct block *block; /* NULL in a rehearsal */
+	uint8_t *code;	     /* behind where its code's address goes */
 
 	/* To be filled in when the number of words is known: displacements from the record's end.
 	 */

@@ -21,13 +21,13 @@
 #define TRANSLATE_CODE_SIZE   (64UL << 20)
 #define TRANSLATE_TABLE_SIZE  ((4UL << 20) + 4096)
 #define TRANSLATE_META_SIZE   (80UL << 20)
-#define TRANSLATE_BLOCKS_SIZE (32UL << 20)
+#define TRANSLATE_BLOCKS_SIZE (96UL << 20)
 
 struct translate_memory {
 	void *code;   /* readable, writable, executable; within 2 GiB of the program's code */
 	void *tables; /* readable and writable; below 2 GiB */
 	void *meta;   /* readable and writable; anywhere */
-	void *blocks; /* readable and writable, below 2 GiB; NULL: nothing is traced */
+	void *blocks; /* as code, but below 2 GiB; NULL: nothing is traced */
 };
 
 /* Once a process, before anything else here. A forked child goes on with its copy. */
@@ -127,8 +127,8 @@ struct code_range {
 /* Memory for one more code cache; false if there is none. Without the translator's lock. */
 bool memory_translator(struct translate_memory *memory, bool blocks);
 
-/* Zeroed memory, below 2 GiB if @low; NULL: there is none. And giving it back. */
-void *memory_more(size_t size, bool low);
+/* Zeroed memory; for code, below 2 GiB and executable. NULL: there is none. And giving it back. */
+void *memory_more(size_t size, bool code);
 void memory_less(void *memory, size_t size);
 
 /*

@@ -672,14 +672,13 @@ static void add_trace(struct sums *sums, uint8_t cut, uint64_t pc)
 	const uint64_t *record, *end = (const uint64_t *)host_thread()->trace;
 
 	for (record = tracer_start(host_thread()); record < end;) {
-		const struct block *block = (const struct block *)*record;
+		const struct block *block = record_block(*record);
 		unsigned int insns = 0xffff;
 
 		record += block->words;
 		if (record >= end && cut)
 			insns = cut == CUT_LAST ? (block->counts & 0xffff) - 1 : cut - 1u;
-		add_record(sums, block, insns,
-			   record < end ? ((const struct block *)*record)->pc : pc);
+		add_record(sums, block, insns, record < end ? record_block(*record)->pc : pc);
 	}
 }
 

@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What is made of a block (enter.S says what is in the registers):
+ *
+ *	movabs $block, %r15
+ *	cmpl $line, SLOT(%rbx)			of each line of code: is it where it would be?
+ *	jne cold
+ *	mov SLOT+8(%rbx), %ecx			then its time is there, and that of the page
+ *	mov SLOT+12(%rbx), %edx
+ *	mov %rbp, (%rbx, %rcx)
+ *	mov %rbp, (%rbx, %rdx)
+ *	inc %rbp
+ *	mov WORD(%rsi), %rax			of operands that go together
+ *	lea FIRST(%rax), %rcx			their first byte
+ *	lea LAST(%rax), %rdx			and their last one
+ *	shr $6, %rdx				whose line must be
+ *	shr $2, %ecx; and $.., %ecx
+ *	cmp %rdx, SLOTS(%rbx, %rcx)		what is in the slot of the first one's
+ *	jne cold
+ *	...					the times likewise
+ *	add $instructions | loads, %r13
+ *	add $lines | stores, %r14
+ *	mov NEXT(%rsi), %eax; add $NEXT, %rsi
+ *	...					the branch
+ *
+ * Of a condition:
+ *
+ *	movzbl BY_BRANCH(%rbx), %ecx
+ *	mov %r12d, %edx; xor $branch, %edx; and $.., %edx
+ *	or BY_HISTORY(%rbx, %rdx), %cl
+ *	cmp $next, %eax				the block behind this one, if it comes next here
+ *	jne cold				if not, looks whether next begins behind this one
+ *	mov STEPS(%rbx, %rcx, 4), %ecx		on either side
+ *	mov %cl, BY_BRANCH(%rbx)
+ *	mov %ch, BY_HISTORY(%rbx, %rdx)
+ *	add %rcx, %r9
+ *	lea TAKEN(%r12, %r12), %r12
+ *	add $branch, %r8
+ *
+ * Who is not found in his slot is used by C, for all that go together, in a call from the cold
+ *side.
+ */
+#include "runtime/model/compile.h"
+
+#include "runtime/model/state.h"
+
+/* ---- bytes ---- */
+
+#define EMIT(at, ...)                                                                              \
+	do {                                                                                       \
+		static const uint8_t bytes_[] = {__VA_ARGS__};                                     \
+                                                                                                   \
+		__builtin_memcpy(at, bytes_, sizeof(bytes_));                                      \
+		(at) += sizeof(bytes_);                                                            \
+	} while (0)
+
+static void put32(uint8_t **at, uint64_t value)
+{
+	const uint32_t low = (uint32_t)value;
+
+	__builtin_memcpy(*at, &low, sizeof(low));
+	*at += sizeof(low);
+}
+
+/* Members of the model, which rbx points at. */
+#define PUT_MEMBER(at, member) put32(&(at), offsetof(struct model, member))
+
+/* The rel32 that ends at @end. */
+static void lead(uint8_t *end, const uint8_t *to)
+{
+	const uint32_t relative = (uint32_t)(to - end);
+
+	__builtin_memcpy(end - 4, &relative, sizeof(relative));
+}
+
+/* jne, to what is not known yet: returns behind its rel32. */
+static uint8_t *emit_jne(struct compiled *c)
+{
+	EMIT(c->hot, 0x0f, 0x85, 0, 0, 0, 0);
+	return c->hot;
+}
+
+/* Takes @bytes for cold code, to which the jump that ends at @jump leads. */
+static uint8_t *cold(struct compiled *c, unsigned int bytes, uint8_t *jump)
+{
+	c->cold -= bytes;
+	lead(jump, c->cold);
+	return c->cold;
+}
+
+/* ---- the first level ---- */
+
+/* inc %rbp */
+static void emit_time(struct compiled *c)
+{
+	EMIT(c->hot, 0x48, 0xff, 0xc5);
+}
+
+/* With the places of times in rcx and rdx: mov %rbp, (%rbx, %rcx); mov %rbp, (%rbx, %rdx) */
+static void emit_used(struct compiled *c)
+{
+	EMIT(c->hot, 0x48, 0x89, 0x2c, 0x0b, 0x48, 0x89, 0x2c, 0x13);
+}
+
+/* ---- fetches ---- */
+
+/* cmpl $line, slot(%rbx); jne; mov slot+8(%rbx), %ecx; mov slot+12(%rbx), %edx */
+static uint8_t *emit_use(struct compiled *c, uint64_t line)
+{
+	const uint64_t slot = (line ^ line >> CODE_FOLD) & (CODE_SLOTS - 1);
+	const uint64_t place = offsetof(struct model, code_slots[slot]);
+	uint8_t *jump;
+
+	EMIT(c->hot, 0x81, 0xbb);
+	put32(&c->hot, place + offsetof(struct near_slot, key));
+	put32(&c->hot, line);
+	jump = emit_jne(c);
+	EMIT(c->hot, 0x8b, 0x8b);
+	put32(&c->hot, place + offsetof(struct near_slot, line));
+	EMIT(c->hot, 0x8b, 0x93);
+	put32(&c->hot, place + offsetof(struct near_slot, page));
+	emit_used(c);
+	return jump;
+}
+
+/* Cold: call *MODEL_FETCH(%rbx); jmp back */
+static void emit_call_fetch(struct compiled *c, uint8_t *const *jumps, unsigned int nr)
+{
+	enum { BYTES = 8 };
+	uint8_t *at = cold(c, BYTES, jumps[0]);
+
+	for (unsigned int i = 1; i < nr; i++)
+		lead(jumps[i], at);
+	EMIT(at, 0xff, 0x53, MODEL_FETCH, 0xe9, 0, 0, 0, 0);
+	lead(at, c->hot);
+}
+
+/* A block lies in two lines at most (BLOCK_MAX_LENGTH). */
+static void emit_fetch(struct compiled *c, const struct block *b)
+{
+	const uint64_t last = (b->pc + b->length - 1) >> MACHINE_LINE_SHIFT;
+	uint64_t line = b->pc >> MACHINE_LINE_SHIFT;
+	uint8_t *jumps[2];
+	unsigned int nr = 0;
+
+	do {
+		jumps[nr++] = emit_use(c, line);
+		emit_time(c);
+	} while (line++ < last);
+	emit_call_fetch(c, jumps, nr);
+}
+
+/* ---- operands ---- */
+
+/* From the first byte of some accesses to their last one. */
+struct span {
+	int64_t first, last;
+};
+
+static struct span span_of(const struct block *b, const struct block_access *a)
+{
+	const int64_t first = a->delta + (a->word ? 0 : (int64_t)(uint64_t)b);
+
+	return (struct span){first, first + (a->what & BLOCK_SIZE)};
+}
+
+static bool within(struct span inner, struct span outer)
+{
+	return inner.first >= outer.first && inner.last <= outer.last;
+}
+
+/*
+ * How many accesses from @i on are looked up at once: those that lie together, and, if what they
+ * are reached by is aligned as it mostly is, in one line.
+ */
+static unsigned int together(const struct block *b, unsigned int i, struct span *span)
+{
+	const struct block_access *first = &b->accesses[i], *a = first;
+
+	*span = span_of(b, first);
+	for (a++; a < b->accesses + b->nr_accesses; a++) {
+		const struct span next = span_of(b, a);
+
+		if (a->what & BLOCK_STRING || a->word != first->word || a->base != first->base)
+			break;
+		if (within(next, *span))
+			continue;
+		if (next.first >> 4 != span->first >> 4 || next.last >> 4 != span->first >> 4 ||
+		    span->last >> 4 != span->first >> 4)
+			break;
+		span->first = next.first < span->first ? next.first : span->first;
+		span->last = next.last > span->last ? next.last : span->last;
+	}
+	return (unsigned int)(a - first);
+}
+
+/* mov $which, %edx; call *MODEL_ACCESS(%rbx) */
+static void emit_call_access(uint8_t **at, uint32_t which)
+{
+	EMIT(*at, 0xba);
+	put32(at, which);
+	EMIT(*at, 0xff, 0x53, MODEL_ACCESS);
+}
+
+/* The first byte's address to rcx, the last one's to rdx. */
+static void emit_addresses(struct compiled *c, const struct block_access *a, struct span span)
+{
+	if (a->word) {
+		EMIT(c->hot, 0x48, 0x8b, 0x86); /* mov 8*word(%rsi), %rax */
+		put32(&c->hot, 8u * a->word);
+	}
+	if (a->base) {
+		if (a->word)
+			EMIT(c->hot, 0x48, 0x03, 0x43, MODEL_FS); /* add MODEL_FS(%rbx), %rax */
+		else
+			EMIT(c->hot, 0x48, 0x8b, 0x43, MODEL_FS); /* mov */
+	} else if (!a->word) {
+		EMIT(c->hot, 0xb9); /* mov $first, %ecx */
+		put32(&c->hot, (uint64_t)span.first);
+		EMIT(c->hot, 0xba); /* mov $last, %edx */
+		put32(&c->hot, (uint64_t)span.last);
+		return;
+	}
+	EMIT(c->hot, 0x48, 0x8d, 0x88); /* lea first(%rax), %rcx */
+	put32(&c->hot, (uint64_t)span.first);
+	EMIT(c->hot, 0x48, 0x8d, 0x90); /* lea last(%rax), %rdx */
+	put32(&c->hot, (uint64_t)span.last);
+}
+
+_Static_assert(sizeof(struct near_slot) == 16, "as addresses are shifted here");
+
+/*
+ * With the first address in rcx and the last one in rdx:
+ *
+ *	shr $6, %rdx; shr $2, %ecx; and $.., %ecx; cmp %rdx, slots(%rbx, %rcx); jne;
+ *	mov slots+8(%rbx, %rcx), %edx; mov slots+12(%rbx, %rcx), %ecx
+ */
+static uint8_t *emit_use_data(struct compiled *c)
+{
+	const uint64_t slots = offsetof(struct model, data_slots);
+	uint8_t *jump;
+
+	EMIT(c->hot, 0x48, 0xc1, 0xea, MACHINE_LINE_SHIFT);
+	EMIT(c->hot, 0xc1, 0xe9, MACHINE_LINE_SHIFT - 4, 0x81, 0xe1);
+	put32(&c->hot, (DATA_SLOTS - 1) * sizeof(struct near_slot));
+	EMIT(c->hot, 0x48, 0x39, 0x94, 0x0b);
+	put32(&c->hot, slots + offsetof(struct near_slot, key));
+	jump = emit_jne(c);
+	EMIT(c->hot, 0x8b, 0x94, 0x0b);
+	put32(&c->hot, slots + offsetof(struct near_slot, line));
+	EMIT(c->hot, 0x8b, 0x8c, 0x0b);
+	put32(&c->hot, slots + offsetof(struct near_slot, page));
+	emit_used(c);
+	return jump;
+}
+
+/* Cold: C uses them one after the other, and comes back behind. */
+static void emit_accesses(struct compiled *c, const struct block *b, unsigned int i,
+			  unsigned int nr, struct span span)
+{
+	enum { BYTES = 13 };
+	uint8_t *at, *jump;
+
+	emit_addresses(c, &b->accesses[i], span);
+	jump = emit_use_data(c);
+	/* The next time that data is used at has to be another; at the end, code is used first. */
+	if (i + nr < b->nr_accesses)
+		emit_time(c);
+	at = cold(c, BYTES, jump);
+	emit_call_access(&at, ACCESSES(i, nr));
+	EMIT(at, 0xe9, 0, 0, 0, 0);
+	lead(at, c->hot);
+}
+
+static void emit_operands(struct compiled *c, const struct block *b)
+{
+	struct span span;
+	unsigned int nr;
+
+	for (unsigned int i = 0; i < b->nr_accesses; i += nr) {
+		nr = block_strings(b, i);
+		if (nr) {
+			emit_call_access(&c->hot, ACCESSES(i, nr));
+			continue;
+		}
+		nr = together(b, i, &span);
+		emit_accesses(c, b, i, nr, span);
+	}
+}
+
+/* ---- sums ---- */
+
+static void emit_sums(struct compiled *c, const struct block *b)
+{
+	const uint64_t insns = BLOCK_PART(b->counts, BLOCK_INSTRUCTIONS);
+	const uint64_t slots = (uint32_t)b->cost;
+
+	EMIT(c->hot, 0x49, 0x81, 0xc5); /* add, %r13 */
+	put32(&c->hot, insns | BLOCK_PART(b->counts, BLOCK_LOAD_OPERANDS) << SUM_LOADS);
+	EMIT(c->hot, 0x49, 0x81, 0xc6); /* add, %r14 */
+	put32(&c->hot, b->cost >> 32 | BLOCK_PART(b->counts, BLOCK_STORE_OPERANDS) << SUM_STORES);
+	if (slots == insns)
+		return;
+	EMIT(c->hot, 0x48, 0x81, 0x83); /* addq, extra_slots(%rbx) */
+	PUT_MEMBER(c->hot, extra_slots);
+	put32(&c->hot, slots - insns);
+}
+
+/* mov NEXT(%rsi), %eax; add $NEXT, %rsi */
+static void emit_next(struct compiled *c, const struct block *b)
+{
+	EMIT(c->hot, 0x8b, 0x86);
+	put32(&c->hot, 8u * b->words);
+	EMIT(c->hot, 0x48, 0x81, 0xc6);
+	put32(&c->hot, 8u * b->words);
+}
+
+static void emit_add_branch(uint8_t **at, uint32_t sum)
+{
+	EMIT(*at, 0x49, 0x81, 0xc0); /* add, %r8 */
+	put32(at, sum);
+}
+
+/* ---- branches ---- */
+
+static void emit_jump(uint8_t **at)
+{
+	EMIT(*at, 0xff, 0xe0); /* jmp *%rax */
+}
+
+/* cmp $next, %eax; jne: what next is, is known when that is compiled. Returns behind the jump. */
+static uint8_t *emit_if_next(struct compiled *c, uint64_t pc)
+{
+	EMIT(c->hot, 0x3d, 0, 0, 0, 0);
+	c->next = c->hot;
+	c->next_pc = pc;
+	return emit_jne(c);
+}
+
+static void emit_on(struct compiled *c)
+{
+	enum { BYTES = 2 };
+	uint8_t *at = cold(c, BYTES, emit_if_next(c, 0));
+
+	emit_jump(&at);
+}
+
+enum { STEP_BYTES = 7 + 6 + 7 + 3 + 5 + 7 };
+
+static void emit_step(uint8_t **at, uint64_t branch, bool taken)
+{
+	EMIT(*at, 0x8b, 0x8c, 0x8b); /* mov steps(%rbx, %rcx, 4), %ecx */
+	put32(at, offsetof(struct model, predictor.steps[taken]));
+	EMIT(*at, 0x88, 0x8b); /* mov %cl, by_branch(%rbx) */
+	put32(at, offsetof(struct model, predictor.by_branch) + predict_branch_place(branch));
+	EMIT(*at, 0x88, 0xac, 0x13); /* mov %ch, by_history(%rbx, %rdx) */
+	put32(at, offsetof(struct model, predictor.by_history));
+	EMIT(*at, 0x49, 0x01, 0xc9);		 /* add %rcx, %r9 */
+	EMIT(*at, 0x4f, 0x8d, 0x64, 0x24, 0x00); /* lea 0(%r12, %r12), %r12 */
+	(*at)[-1] = taken;
+	emit_add_branch(at, 1u | 1u << SUM_CONDITIONS | (uint32_t)taken << SUM_TAKEN);
+}
+
+/* Cold: cmpl $behind, PC(%rax); je 1f; taken; jmp *%rax; 1: not taken; jmp *%rax */
+static void emit_condition(struct compiled *c, const struct block *b)
+{
+	enum { BYTES = 7 + 2 + 2 * (STEP_BYTES + 2) };
+	const uint64_t behind = b->pc + b->length;
+	uint8_t *at;
+
+	EMIT(c->hot, 0x0f, 0xb6, 0x8b); /* movzbl by_branch(%rbx), %ecx */
+	put32(&c->hot, offsetof(struct model, predictor.by_branch) + predict_branch_place(behind));
+	EMIT(c->hot, 0x44, 0x89, 0xe2, 0x81, 0xf2); /* mov %r12d, %edx; xor, %edx */
+	put32(&c->hot, predict_history_place(behind));
+	EMIT(c->hot, 0x81, 0xe2); /* and, %edx */
+	put32(&c->hot, (1u << PREDICT_HISTORY_BITS) - 1);
+	EMIT(c->hot, 0x0a, 0x8c, 0x13); /* or by_history(%rbx, %rdx), %cl */
+	put32(&c->hot, offsetof(struct model, predictor.by_history));
+	at = cold(c, BYTES, emit_if_next(c, behind));
+	emit_step(&c->hot, behind, false);
+	EMIT(at, 0x81, 0x78, offsetof(struct block_head, pc));
+	put32(&at, behind);
+	EMIT(at, 0x74, STEP_BYTES + 2);
+	emit_step(&at, behind, true);
+	emit_jump(&at);
+	emit_step(&at, behind, false);
+	emit_jump(&at);
+}
+
+static void emit_count(struct compiled *c, uint64_t member)
+{
+	EMIT(c->hot, 0x48, 0xff, 0x83); /* incq member(%rbx) */
+	put32(&c->hot, member);
+}
+
+#define TOP offsetof(struct model, predictor.top)
+
+/* mov top(%rbx), %ecx */
+static void emit_top(struct compiled *c)
+{
+	EMIT(c->hot, 0x8b, 0x8b);
+	put32(&c->hot, TOP);
+}
+
+/* and $.., %ecx; mov %ecx, top(%rbx) */
+static void emit_new_top(struct compiled *c)
+{
+	EMIT(c->hot, 0x83, 0xe1, PREDICT_RETURNS - 1, 0x89, 0x8b);
+	put32(&c->hot, TOP);
+}
+
+static void emit_call(struct compiled *c, uint64_t behind)
+{
+	emit_count(c, offsetof(struct model, calls));
+	emit_top(c);
+	EMIT(c->hot, 0xff, 0xc1); /* inc %ecx */
+	emit_new_top(c);
+	EMIT(c->hot, 0xc7, 0x84, 0x8b); /* movl $behind, returns(%rbx, %rcx, 4) */
+	PUT_MEMBER(c->hot, predictor.returns);
+	put32(&c->hot, behind);
+	emit_jump(&c->hot);
+}
+
+/* Cold: incq wrong(%rbx); jmp *%rax */
+static void emit_return(struct compiled *c)
+{
+	enum { BYTES = 9 };
+	uint8_t *at;
+
+	emit_count(c, offsetof(struct model, returns));
+	emit_top(c);
+	EMIT(c->hot, 0x8b, 0x94, 0x8b); /* mov returns(%rbx, %rcx, 4), %edx */
+	PUT_MEMBER(c->hot, predictor.returns);
+	EMIT(c->hot, 0xff, 0xc9); /* dec %ecx */
+	emit_new_top(c);
+	EMIT(c->hot, 0x39, 0x50, offsetof(struct block_head, pc)); /* cmp %edx, PC(%rax) */
+	at = cold(c, BYTES, emit_jne(c));
+	EMIT(at, 0x48, 0xff, 0x83);
+	PUT_MEMBER(at, wrong);
+	emit_jump(&at);
+	emit_jump(&c->hot);
+}
+
+static void emit_target(struct compiled *c)
+{
+	EMIT(c->hot, 0xff, 0x53, MODEL_TARGET); /* call *MODEL_TARGET(%rbx) */
+	emit_jump(&c->hot);
+}
+
+static void emit_branch(struct compiled *c, const struct block *b)
+{
+	if (b->end != BLOCK_ON && b->end != BLOCK_CONDITIONAL)
+		emit_add_branch(&c->hot, 1u | 1u << SUM_TAKEN);
+	switch (b->end) {
+	case BLOCK_ON:
+	case BLOCK_JUMP:
+		emit_on(c);
+		break;
+	case BLOCK_CONDITIONAL:
+		emit_condition(c, b);
+		break;
+	case BLOCK_CALL:
+		emit_call(c, b->pc + b->length);
+		break;
+	case BLOCK_RETURN:
+		emit_return(c);
+		break;
+	case BLOCK_JUMP_INDIRECT:
+	case BLOCK_CALL_INDIRECT:
+		emit_target(c);
+		break;
+	}
+}
+
+/* ---- blocks ---- */
+
+static uint64_t emit_head(uint8_t **at, const struct block *b)
+{
+	const struct block_head head = {
+		.opcode = {0x49, 0xbf},
+		.block = (uint32_t)(uintptr_t)b,
+		.pc = (uint32_t)b->pc,
+	};
+	const uint64_t code = (uint64_t)*at;
+
+	__builtin_memcpy(*at, &head, sizeof(head));
+	*at += sizeof(head);
+	return code;
+}
+
+uint64_t model_compile(struct compiled *c, const struct block *b)
+{
+	uint8_t *next = c->next;
+	uint64_t code;
+
+	if (next && (!c->next_pc || c->next_pc == b->pc)) {
+		const uint32_t at = (uint32_t)(uintptr_t)c->hot;
+
+		__builtin_memcpy(next - sizeof(at), &at, sizeof(at));
+	}
+	c->next = NULL;
+	code = emit_head(&c->hot, b);
+	emit_fetch(c, b);
+	emit_operands(c, b);
+	emit_sums(c, b);
+	emit_next(c, b);
+	emit_branch(c, b);
+	return code;
+}
+
+void model_compile_end(struct compiled_end *end)
+{
+	uint8_t *at = end->code;
+
+	end->block = (struct block){0};
+	emit_head(&at, &end->block);
+	EMIT(at, 0xff, 0x23); /* jmp *MODEL_LEAVE(%rbx) */
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Members of struct model that enter.S and compiled blocks know (state.h holds it to them). */
+#ifndef RUNTIME_MODEL_OFFSETS_H
+#define RUNTIME_MODEL_OFFSETS_H
+
+#define MODEL_LEAVE   0x00
+#define MODEL_FETCH   0x08
+#define MODEL_ACCESS  0x10
+#define MODEL_TARGET  0x18
+#define MODEL_TIME    0x20
+#define MODEL_HISTORY 0x28
+#define MODEL_SUMS    0x30
+#define MODEL_FS      0x50
+
+#endif
