@@ -27,7 +27,7 @@ static int run_tools(int argc, char **argv)
 	tools = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	tools_main = tools ? (tool_main_function *)dlsym(tools, "tool_main") : NULL;
 	if (!tools_main)
-		return tool_fail("cannot load %s", dlerror());
+		return tool_fail("cannot load %s: install that, or tally anew", dlerror());
 	return tools_main(&run_command, argc, argv);
 }
 

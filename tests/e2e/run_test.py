@@ -103,6 +103,21 @@ def case_a_command_that_cannot_be_executed():
         contains(done.stderr, 'its interpreter does not exist')
 
 
+def case_parts_of_the_installation_are_missing():
+    with Folder() as folder:
+        alone = shutil.copy(TALLY, folder.path)
+        for command, part in ('list', 'tally-tools.so'), ('run', 'tally-rt'):
+            done = run(alone, command, 'true')
+            if done.returncode == 0:
+                skip('another tally is installed')
+            equal((done.returncode, done.stderr),
+                  (1, 'tally: cannot find %s, which belongs to tally: install tally anew\n' % part))
+        folder.file('tally-tools.so', 'cut off')
+        done = run(alone, 'list')
+        equal(done.returncode, 1)
+        contains(done.stderr, 'tally: cannot load %s/tally-tools.so: ' % folder.path)
+
+
 def case_no_command_at_all():
     done = tally('run')
     equal(done.returncode, 129)
