@@ -178,7 +178,7 @@ int core_set_period(uint32_t index, uint64_t period)
 
 /* ---- breakpoints ---- */
 
-/* Only where it is, and whether it is on, may change. */
+/* Only where it is, whether it is on, and what its signals say may change. */
 static bool is_another_place(const struct core_event *event, const struct perf_event_attr *attr)
 {
 	struct core_event moved = {0};
@@ -188,6 +188,7 @@ static bool is_another_place(const struct core_event *event, const struct perf_e
 	moved.attr.bp_type = attr->bp_type;
 	moved.attr.bp_len = attr->bp_len;
 	moved.attr.disabled = attr->disabled;
+	moved.attr.sig_data = attr->sig_data;
 	return !memcmp(moved.attr_bytes, attr, CORE_ATTR_SIZE);
 }
 

@@ -469,6 +469,9 @@ static void a_breakpoint_can_be_moved(void **state)
 	core_breakpoint(fake.task, 2, 0x1000, 4);
 	core_breakpoint(fake.task, 2, 0x2003, 1);
 	assert_int_equal(tree_value(event), 2);
+	attr.sig_data = 42;
+	assert_int_equal(modify(event, &attr), 0);
+	assert_int_equal(core_event(event)->attr.sig_data, 42);
 	attr.bp_addr = 0x2001;
 	assert_int_equal(modify(event, &attr), -EINVAL);
 	attr.bp_addr = 0x2000;
