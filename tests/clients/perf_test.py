@@ -36,7 +36,8 @@ def stat(*args):
     for line in done.stderr.splitlines():
         fields = line.split(',')
         check(len(fields) > 2, 'not a count: ' + line)
-        counts[fields[2]] = int(fields[0]) if fields[0].isdigit() else fields[0]
+        if fields[2]:  # else a figure that was made of others
+            counts[fields[2]] = int(fields[0]) if fields[0].isdigit() else fields[0]
     return counts
 
 
@@ -76,6 +77,22 @@ def case_stat_ddd_has_caches_and_TLBs():
     for unit in ('L1-dcache', 'LLC', 'dTLB', 'iTLB'):
         check(count(unit + '-load-misses') <= count(unit + '-loads'), done.stderr)
     check(0 < count('branch-misses') < count('branches') / 100, done.stderr)
+
+
+def case_stat_knows_each_event_of_the_PMU_by_its_bare_name():
+    names = inside('ls', '/sys/bus/event_source/devices/cpu/events').stdout.split()
+    check(len(names) > 20, str(names))
+    counts = stat('-e', ','.join(name + ':u' for name in names), WORK_STATIC, str(TURNS))
+    equal(sorted(counts), sorted(name + ':u' for name in names))
+    for name, count in counts.items():
+        check(isinstance(count, int), '%s: %s' % (name, count))
+
+
+def case_own_tests_of_parsing_and_of_reading_without_a_system_call():
+    # 4: mmap and rdpmc, 6: names of events, 71: time from the time stamp counter
+    for test in ('4', '6', '71'):
+        done = perf('test', test, status=None)
+        check('FAILED' not in done.stderr + done.stdout, done.stderr + done.stdout)
 
 
 def case_stat_r_repeats_without_a_difference():
