@@ -123,7 +123,7 @@ cp "$DATA/text" t; (echo '--- t'; echo '+++ t'; cat patch) | patch -s t && cmp t
 printf '%s\n' '1,10p' 'g/ba/s//BA/' 'w out' 'q' | ed -s "$DATA/words"
 
 #: vim needs vim
-vim -u NONE -es -N "$DATA/words" +'%s/ba/XX/ge' +'g/^c/d' +'sort!' +'w! out' +'qa!' </dev/null; md5sum out
+vim -u NONE -i NONE -es -N "$DATA/words" +'%s/ba/XX/ge' +'g/^c/d' +'sort!' +'w! out' +'qa!' </dev/null; md5sum out
 
 #: bc short needs bc
 echo 'scale=200; 4*a(1); 2^500; sqrt(2)' | BC_LINE_LENGTH=0 bc -l
