@@ -123,16 +123,25 @@ static struct cache *make(const struct instrumentation *does)
 	return &caches[nr_caches - 1];
 }
 
-struct cache *caches_for(const struct instrumentation *does)
+/* The model counts everything at once, and looks for overflows itself: one cache does for all. */
+static struct instrumentation usual(const struct instrumentation *does)
 {
-	struct cache *cache = exact(does);
+	if (!(does->counted & CORE_KINDS_MODEL))
+		return *does;
+	return (struct instrumentation){.counted = ALL_KINDS, .extras = does->extras};
+}
+
+struct cache *caches_for(const struct instrumentation *wanted)
+{
+	const struct instrumentation does = usual(wanted);
+	struct cache *cache = exact(&does);
 
 	if (cache)
 		return cache;
 	lock_take(&making);
-	cache = exact(does);
+	cache = exact(&does);
 	if (!cache)
-		cache = make(does);
+		cache = make(&does);
 	lock_give(&making);
-	return cache ? cache : lightest(does);
+	return cache ? cache : lightest(&does);
 }
