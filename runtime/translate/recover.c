@@ -131,13 +131,14 @@ static void recover_fragment(const struct thread *thread, struct cache *cache,
 	apply(thread, state, regs);
 }
 
-/* On its way out, all of the fragment has been counted. */
-static void recover_stub(const struct target *target, struct regs *regs, struct counts *counts)
+/* On its way out, all of the fragment has been counted, or traced. */
+static void recover_stub(const struct cache *cache, const struct target *target, struct regs *regs,
+			 struct counts *counts)
 {
 	regs->rip = target->pc;
 	if (target->kind == EXIT_SYSCALL || target->kind == EXIT_INT80 ||
 	    target->kind == EXIT_RDPMC) {
-		counts->of[CORE_INSTRUCTIONS] = -1;
+		counts->of[CORE_INSTRUCTIONS] = cache->blocks.memory ? 0 : -1;
 		counts->cut = CUT_LAST;
 	}
 }
@@ -151,7 +152,8 @@ static enum translate_place recover_code(const struct thread *thread, struct cac
 	if (offset < WAYS_OUT)
 		return recover_way_out(thread, cache, offset, regs);
 	if (offset >= cache->stubs) {
-		recover_stub(&cache->targets[(offset - cache->stubs) / STUB_BYTES], regs, counts);
+		recover_stub(cache, &cache->targets[(offset - cache->stubs) / STUB_BYTES], regs,
+			     counts);
 		return TRANSLATE_INSIDE;
 	}
 	f = cache_fragment_at(cache, offset);
