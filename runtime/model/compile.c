@@ -194,14 +194,6 @@ static unsigned int together(const struct block *b, unsigned int i, struct span 
 	return (unsigned int)(a - first);
 }
 
-/* mov $which, %edx; call *MODEL_ACCESS(%rbx) */
-static void emit_call_access(uint8_t **at, uint32_t which)
-{
-	EMIT(*at, 0xba);
-	put32(at, which);
-	EMIT(*at, 0xff, 0x53, MODEL_ACCESS);
-}
-
 /* The first byte's address to rcx, the last one's to rdx. */
 static void emit_addresses(struct compiled *c, const struct block_access *a, struct span span)
 {
@@ -267,7 +259,9 @@ static void emit_accesses(struct compiled *c, const struct block *b, unsigned in
 	if (i + nr < b->nr_accesses)
 		emit_time(c);
 	at = cold(c, BYTES, jump);
-	emit_call_access(&at, ACCESSES(i, nr));
+	EMIT(at, 0xbf); /* mov $which, %edi */
+	put32(&at, ACCESSES(i, nr) | (b->accesses[i].what & BLOCK_STORE ? ACCESSES_STORE : 0));
+	EMIT(at, 0xff, 0x53, MODEL_LINE); /* call *MODEL_LINE(%rbx) */
 	EMIT(at, 0xe9, 0, 0, 0, 0);
 	lead(at, c->hot);
 }
@@ -280,7 +274,9 @@ static void emit_operands(struct compiled *c, const struct block *b)
 	for (unsigned int i = 0; i < b->nr_accesses; i += nr) {
 		nr = block_strings(b, i);
 		if (nr) {
-			emit_call_access(&c->hot, ACCESSES(i, nr));
+			EMIT(c->hot, 0xba); /* mov $which, %edx */
+			put32(&c->hot, ACCESSES(i, nr));
+			EMIT(c->hot, 0xff, 0x53, MODEL_ACCESS);
 			continue;
 		}
 		nr = together(b, i, &span);

@@ -89,6 +89,25 @@
 	restore
 	finish	model_call_fetch
 
+/*
+ * Accesses of which the first byte's slot, at the place in rcx, has not the line of the last one,
+ * in rdx; edi: which accesses. If that line has this slot, all are in it.
+ */
+	begin	model_call_line
+	mov	%edx, %eax
+	and	$(MODEL_DATA_SLOTS - 1), %eax
+	shl	$4, %eax
+	cmp	%eax, %ecx
+	mov	%rdx, %rax
+	mov	%edi, %edx
+	jne	model_call_access
+	save
+	mov	%rax, %rsi
+	mov	%r13, %rcx
+	call	model_line
+	restore
+	finish	model_call_line
+
 /* edx: which accesses */
 	begin	model_call_access
 	save

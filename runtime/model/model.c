@@ -44,6 +44,7 @@ struct model *model_make(void *memory, const struct machine *machine)
 
 	m->leave = model_leave;
 	m->call_fetch = model_call_fetch;
+	m->call_line = model_call_line;
 	m->call_access = model_call_access;
 	m->call_target = model_call_target;
 	m->time = 1; /* what was never used, was at 0 */

@@ -11,5 +11,9 @@
 #define MODEL_HISTORY 0x28
 #define MODEL_SUMS    0x30
 #define MODEL_FS      0x50
+#define MODEL_LINE    0x58
+
+/* Slots for lines of data: a power of two. */
+#define MODEL_DATA_SLOTS 2048
 
 #endif

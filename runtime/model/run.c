@@ -70,6 +70,12 @@ static void access(struct model *m, uint64_t address, uint8_t what, uint32_t whe
 		use_line(m, line, what & BLOCK_STORE, when);
 }
 
+/* Of accesses in one line, only the first can miss it. */
+void model_line(struct model *m, uint64_t line, uint32_t which, uint64_t sum)
+{
+	use_line(m, line, which & ACCESSES_STORE, when_is(m, sum));
+}
+
 /* The part of a string in the next line: an access, and where the rest begins. */
 struct string {
 	uint64_t at, left; /* bytes */

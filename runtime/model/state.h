@@ -54,7 +54,7 @@ struct stream {
 #define WAIT_UNIT 16
 
 /* Slots of the first level. */
-enum { DATA_SLOTS = 2048, CODE_SLOTS = 2048 };
+enum { DATA_SLOTS = MODEL_DATA_SLOTS, CODE_SLOTS = 2048 };
 
 /* Code compares the lower half of a key with a constant: the rest has chosen the slot. */
 enum { CODE_FOLD = 32 };
@@ -66,6 +66,7 @@ struct model {
 	uint64_t history; /* of conditions, newest lowest; 1: taken */
 	uint64_t sums[SUMS];
 	uint64_t fs_base;
+	void (*call_line)(void);
 
 	uint64_t extra_slots; /* of issue, beside one for each instruction */
 	uint64_t calls, returns, indirect;
@@ -103,21 +104,25 @@ _Static_assert(offsetof(struct model, time) == MODEL_TIME, "");
 _Static_assert(offsetof(struct model, history) == MODEL_HISTORY, "");
 _Static_assert(offsetof(struct model, sums) == MODEL_SUMS, "");
 _Static_assert(offsetof(struct model, fs_base) == MODEL_FS, "");
+_Static_assert(offsetof(struct model, call_line) == MODEL_LINE, "");
 
 /* enter.S */
 void model_enter(struct model *model, const uint64_t *trace);
-void model_leave(void), model_call_fetch(void), model_call_access(void), model_call_target(void);
+void model_leave(void), model_call_fetch(void), model_call_line(void), model_call_access(void),
+	model_call_target(void);
 
 /* run.c: called from there. @sum is that of instructions, so far in this run. */
 void model_fetch(struct model *m, const struct block *b, uint64_t sum);
 void model_access(struct model *m, const uint64_t *record, const struct block *b, uint32_t which,
 		  uint64_t sum);
+void model_line(struct model *m, uint64_t line, uint32_t which, uint64_t sum);
 void model_target(struct model *m, const struct block *b, uint64_t next);
 
 /* Which accesses of a block go together. */
 #define ACCESSES(first, nr)    ((first) | (uint32_t)(nr) << 8)
 #define ACCESSES_FIRST(which)  ((which)&0xff)
-#define ACCESSES_NUMBER(which) ((which) >> 8)
+#define ACCESSES_NUMBER(which) ((which) >> 8 & 0xff)
+#define ACCESSES_STORE	       0x10000u /* the first one is a store */
 
 /* miss.c: what was missed nearest, further down. */
 void model_miss(struct model *model);
