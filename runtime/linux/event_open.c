@@ -8,6 +8,7 @@
 
 #include "abi/control.h"
 #include "core/core.h"
+#include "core/sum.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/control.h"
 #include "runtime/linux/copy.h"
@@ -84,6 +85,17 @@ static void watch(const struct event_request *request)
 		tasks_watch_all();
 }
 
+/* Whether the thread can count what it has opened for itself; of others it cannot be told. */
+static bool affords(struct thread *thread, const struct core_task *task, uint32_t event)
+{
+	const unsigned int kind = core_event(event)->kind;
+
+	if (task != core_task(thread->page))
+		return true;
+	return tasks_affords(thread,
+			     core_is_sum(kind) ? core_sum_kinds(kind) : CORE_KIND_BIT(kind));
+}
+
 /* How fast the clock runs takes longer to find out than many a program runs, so the first event has
  * it done. Without a monitor it stands still. */
 static void need_clock(void)
@@ -116,6 +128,10 @@ int64_t event_open(struct thread *thread, struct event_request *request)
 			  &request->rights);
 	if (event < 0)
 		return event;
+	if (!affords(thread, request->target.task, (uint32_t)event)) {
+		core_close((uint32_t)event);
+		return -ENOMEM;
+	}
 	fd = event_fd_make((uint32_t)event, request->flags & PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		core_close((uint32_t)event);

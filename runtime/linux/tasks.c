@@ -187,7 +187,23 @@ static void instrument(struct thread *thread)
 
 	if (notes_branches(task))
 		does.extras |= INSTRUMENT_STEPS;
+	if (translate_instrument(thread, &does))
+		return;
+	/* Where there is no memory for the model, what is exact is counted all the same. */
+	does.counted &= CORE_KINDS_EXACT;
 	translate_instrument(thread, &does);
+}
+
+bool tasks_affords(struct thread *thread, uint64_t kinds)
+{
+	const struct instrumentation does = {.counted = kinds};
+	bool afforded;
+
+	if (!(kinds & CORE_KINDS_MODEL))
+		return true;
+	afforded = translate_instrument(thread, &does);
+	instrument(thread);
+	return afforded;
 }
 
 void tasks_follow(struct thread *thread)

@@ -28,6 +28,9 @@ void tasks_end(struct thread *thread);
 /* All threads of the caller's process. */
 void tasks_end_all(struct thread *thread);
 
+/* Whether there is memory for @thread, the caller, to count @kinds. */
+bool tasks_affords(struct thread *thread, uint64_t kinds);
+
 /* The slow half of tasks_update(). */
 void tasks_follow(struct thread *thread);
 

@@ -60,10 +60,14 @@ void host_maps(void)
 		fclose(f);
 }
 
+bool host_short_of_memory;
+
 bool memory_translator(struct translate_memory *memory, bool blocks)
 {
 	static uint64_t next;
 
+	if (host_short_of_memory)
+		return false;
 	if (!next)
 		next = ((uint64_t)host_finish & ~0xfffUL) - (1UL << 30);
 	*memory = (struct translate_memory){

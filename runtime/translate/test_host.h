@@ -29,6 +29,9 @@ void host_call(void (*function)(long), long argument);
 /* A program under test jumps here to end. */
 extern const char host_finish[];
 
+/* There is no memory for another cache. */
+extern bool host_short_of_memory;
+
 /* What linux_due() does. */
 extern void (*host_due)(struct thread *thread);
 

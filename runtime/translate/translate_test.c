@@ -1094,6 +1094,28 @@ static bool has_many_caches(uint64_t program)
 	       host_thread()->lookup == &cache_number(0)->lookup && agrees(program);
 }
 
+/* Without memory for the model's cache the thread stays where it is, and is told. */
+static bool is_refused(uint64_t program)
+{
+	const struct instrumentation cycles = {.counted = CORE_KIND_BIT(CORE_CYCLES)},
+				     misses = {.counted = CORE_KIND_BIT(CORE_BRANCH_MISSES) |
+							  CORE_KIND_BIT(CORE_INSTRUCTIONS),
+					       .checked = CORE_KIND_BIT(CORE_INSTRUCTIONS)};
+	const struct lookup *plain = host_thread()->lookup, *traced;
+
+	host_short_of_memory = true;
+	if (translate_instrument(host_thread(), &cycles) || host_thread()->lookup != plain)
+		return false;
+	host_short_of_memory = false;
+	if (!translate_instrument(host_thread(), &cycles) || host_thread()->lookup == plain)
+		return false;
+	/* One does for all. */
+	traced = host_thread()->lookup;
+	if (!translate_instrument(host_thread(), &misses) || host_thread()->lookup != traced)
+		return false;
+	return agrees(program) && translate_instrument(host_thread(), &(struct instrumentation){0});
+}
+
 /* Processors that branches are emitted for. */
 static const struct processor {
 	const char *name;
@@ -1134,7 +1156,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc > 3)
 		be(argv[3]);
-	printf("1..16\n");
+	printf("1..17\n");
 	trace.states = malloc(TRACE_MAX * sizeof(*trace.states));
 	trace.sums = malloc((TRACE_MAX + 1) * sizeof(*trace.sums));
 	trace.live_flags = malloc(TRACE_MAX);
@@ -1142,6 +1164,7 @@ int main(int argc, char **argv)
 	run("the C library runs", runs_library, 3, 1000);
 	run("vsyscalls are made", has_vsyscall, 1, 0);
 	new_world(MAP_32BIT, PROT_READ | PROT_EXEC);
+	run("what there is no memory for is refused", is_refused, 1, first << 20);
 	run("random programs in low memory end alike", agrees, programs, first << 20);
 	run("every step has a true state", recovers, programs / 20 + 1, first << 20);
 	run("every step is counted", counts, programs / 10 + 1, first << 20);
