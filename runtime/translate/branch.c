@@ -274,6 +274,7 @@ static void emit_target(struct builder *b)
 {
 	emit_spill(b, REG_RCX, THREAD_RCX);
 	mark_pc(b, b->pc, SPILL_RCX);
+	count_spilled(b);
 	emit_operand_to_rcx(b);
 	emit_spill(b, REG_RCX, THREAD_TARGET);
 }
@@ -294,7 +295,7 @@ void emit_return(struct builder *b)
 {
 	emit_spill(b, REG_RCX, THREAD_RCX);
 	mark_pc(b, b->pc, SPILL_RCX);
-	count_return(b);
+	count_spilled(b);
 	if (b->insn.imm_size) {
 		EMIT(b, 0x48, 0x8b, 0x0c, 0x24); /* mov (%rsp), %rcx */
 		emit_spill(b, REG_RCX, THREAD_TARGET);

@@ -66,14 +66,14 @@ static uint32_t offset_here(const struct builder *b)
 	return b->at - b->cache->lookup.code;
 }
 
-/* Whether the fragment may have code of @page: two at most, so that each is known for it. */
-static bool take_page(struct builder *b, uint64_t page)
+bool take_page(struct builder *b, uint64_t page)
 {
 	struct fragment *f = b->fragment;
 
-	if (f->nr_pages && (page == f->pc >> PAGE_SHIFT || page == f->other_page))
+	if (fragment_which(f, page) < f->nr_pages)
 		return true;
-	if (f->nr_pages == FRAGMENT_PAGES)
+	if (f->nr_pages == FRAGMENT_PAGES ||
+	    (int32_t)(page - fragment_page(f, 0)) != (int64_t)(page - fragment_page(f, 0)))
 		return false;
 	if (b->range.writable && !(f->flags & (FRAGMENT_STEP | FRAGMENT_CHECKED))) {
 		if (cache_is_hot(b->cache, page))
@@ -81,7 +81,7 @@ static bool take_page(struct builder *b, uint64_t page)
 		memory_watch(page << PAGE_SHIFT, (page + 1) << PAGE_SHIFT);
 	}
 	if (f->nr_pages++)
-		f->other_page = page;
+		f->other_pages[f->nr_pages - 2] = (int32_t)(page - fragment_page(f, 0));
 	return true;
 }
 

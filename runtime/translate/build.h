@@ -46,6 +46,9 @@ bool plan_check(struct builder *b, struct build_fault *fault);
 /* Leaves by EXIT_STALE if that code is not what it was. */
 void emit_check(struct builder *b);
 
+/* Whether the fragment may depend on code of @page. */
+bool take_page(struct builder *b, uint64_t page);
+
 /* ---- exits ---- */
 
 /* The rel32 of an exit to @target; the caller has called align_patch(). */

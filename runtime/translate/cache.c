@@ -305,7 +305,7 @@ static struct page *find_page(const struct cache *cache, uint64_t number)
 
 static void add_to_page(struct cache *cache, struct fragment *f, unsigned int which)
 {
-	const uint64_t number = which ? f->other_page : f->pc >> PAGE_SHIFT;
+	const uint64_t number = fragment_page(f, which);
 	struct page *page = find_page(cache, number);
 
 	if (!page->number) {
@@ -323,7 +323,7 @@ static void forget_page(struct cache *cache, struct page *page)
 	for (uint32_t i = page->fragments; i; i = next) {
 		struct fragment *f = &cache->fragments[i];
 
-		next = f->page_next[f->pc >> PAGE_SHIFT != page->number];
+		next = f->page_next[fragment_which(f, page->number)];
 		cache_kill(cache, f);
 	}
 	page->fragments = 0;
@@ -369,7 +369,7 @@ bool cache_room(const struct cache *cache)
 	       /* An entry that dies may need one. */
 	       cache->nr_targets + FRAGMENT_EXITS + cache->nr_entries + FRAGMENT_ENTRIES <=
 		       MAX_TARGETS &&
-	       cache->nr_pages + 2 <= PAGE_SLOTS * 3 / 4 &&
+	       cache->nr_pages + FRAGMENT_PAGES <= PAGE_SLOTS * 3 / 4 &&
 	       cache->nr_sources + FRAGMENT_BYTES <= SOURCES_SIZE &&
 	       cache->meta->head.used + FRAGMENT_ENTRIES + FRAGMENT_EXITS <= capacity(LAST_SLOTS) &&
 	       cache->blocks.next + MAX_BLOCKS_OF_FRAGMENT <= BLOCKS_SIZE &&

@@ -22,6 +22,9 @@
 #include "runtime/translate/offsets.h"
 #include "runtime/translate/translate.h"
 
+#define PAGE_SHIFT 12
+#define PAGE_SIZE  (1u << PAGE_SHIFT)
+
 enum exit_kind {
 	EXIT_LINK, /* goes on at target */
 	EXIT_SYSCALL,
@@ -62,15 +65,15 @@ enum fragment_flag {
 	FRAGMENT_STEP = 8,     /* one instruction, made to be executed once */
 };
 
-enum { FRAGMENT_PAGES = 2 };
+enum { FRAGMENT_PAGES = 4 };
 
 struct fragment {
 	uint64_t pc;
 	uint32_t start, end; /* offsets */
 	uint32_t entries;    /* index of the first one; the others follow */
-	/* Its code is from the page of pc and from at most one other. */
-	uint64_t other_page;
-	uint32_t page_next[FRAGMENT_PAGES]; /* of the fragments with code from the same page */
+	/* Pages without whose code it would be another: that of pc, and how far others are. */
+	int32_t other_pages[FRAGMENT_PAGES - 1];
+	uint32_t page_next[FRAGMENT_PAGES]; /* of the fragments that have the same page */
 	uint32_t source; /* offset of a copy of the program's code, if that may change */
 	uint16_t nr_insns;
 	uint8_t checked; /* bytes that it compares */
@@ -78,6 +81,21 @@ struct fragment {
 	uint8_t nr_pages;
 	uint8_t flags;
 };
+
+static inline uint64_t fragment_page(const struct fragment *f, unsigned int which)
+{
+	return (f->pc >> PAGE_SHIFT) + (which ? (uint64_t)f->other_pages[which - 1] : 0);
+}
+
+/* Which of its pages @page is, or nr_pages. */
+static inline unsigned int fragment_which(const struct fragment *f, uint64_t page)
+{
+	unsigned int which = 0;
+
+	while (which < f->nr_pages && fragment_page(f, which) != page)
+		which++;
+	return which;
+}
 
 /* What the assembly in enter.S reads; see offsets.h. */
 struct lookup {

@@ -22,8 +22,8 @@
  * exact at every instruction.
  *
  * Flags: the place is before the first instruction that sets all of them and asks for none. Where
- * none comes before the segment ends, counters go through a register whose latency nobody waits
- * for: r11, which few use, or rcx, where it has been spilled anyway:
+ * none comes before the segment ends, nor soon after it, counters go through a register whose
+ *latency nobody waits for: r11, which few use, or rcx, where it has been spilled anyway:
  *
  *	mov %r11, %gs:RAX
  *	mov %gs:COUNTER, %r11; lea sum(%r11), %r11; mov %r11, %gs:COUNTER
@@ -76,23 +76,26 @@ static bool decide(struct builder *b, bool answer)
 
 /* ---- flags ---- */
 
-/* Whether code at @pc belongs to the fragment's pages, whose changes the fragment does not survive.
+/*
+ * Whether the fragment does not survive a change of the code at @pc. One page more is left to what
+ * it is made from.
  */
-static bool on_pages(const struct builder *b, uint64_t pc)
+static bool depends_on(struct builder *b, uint64_t pc)
 {
 	const struct fragment *f = b->fragment;
 	const uint64_t page = pc >> PAGE_SHIFT;
 
-	return f->nr_pages &&
-	       (page == f->pc >> PAGE_SHIFT || (f->nr_pages > 1 && page == f->other_page));
+	return fragment_which(f, page) < f->nr_pages ||
+	       (f->nr_pages && f->nr_pages < FRAGMENT_PAGES - 1 && !b->range.writable &&
+		take_page(b, page));
 }
 
 /* Decodes what is at @pc, on one page. */
-static bool look(const struct builder *b, uint64_t pc, struct insn *insn)
+static bool look(struct builder *b, uint64_t pc, struct insn *insn)
 {
 	uint64_t end = (pc | (PAGE_SIZE - 1)) + 1;
 
-	if (pc < b->range.start || pc >= b->range.end || !on_pages(b, pc))
+	if (pc < b->range.start || pc >= b->range.end || !depends_on(b, pc))
 		return false;
 	if (end > b->range.end)
 		end = b->range.end;
@@ -126,7 +129,7 @@ static uint8_t flags_set(const struct insn *insn)
 }
 
 /* Whether all flags are set from @pc on before one is asked for. */
-static bool flags_dead(const struct builder *b, uint64_t pc)
+static bool flags_dead(struct builder *b, uint64_t pc)
 {
 	uint8_t needed = ALL_FLAGS, read, written;
 	struct insn insn;
@@ -134,7 +137,7 @@ static bool flags_dead(const struct builder *b, uint64_t pc)
 	if (b->asked || b->fragment->flags & FRAGMENT_CHECKED)
 		return false;
 	for (unsigned int i = 0; i < LOOK_INSNS && look(b, pc, &insn); i++) {
-		if (insn.class == INSN_JMP) {
+		if (insn.class == INSN_JMP || insn.class == INSN_CALL) {
 			pc = insn_target(&insn, pc);
 			continue;
 		}
@@ -373,7 +376,7 @@ static void emit_late_call(struct builder *b, const struct late *late)
 			(uint32_t)(b->at - b->cache->lookup.code);
 	begin_late(b, late, &(struct counts){0});
 	b->count.ahead = true;
-	emit_counts_apart(b, &late->counts, late->pc, false);
+	emit_counts_apart(b, &late->counts, late->pc, late->dead);
 	b->count.ahead = false;
 	emit8(b, 0xe9);
 	emit32(b, (uint32_t)(late->site - (b->at + 4)));
@@ -457,10 +460,10 @@ static bool pending(const struct count *c)
 void count_leave(struct builder *b)
 {
 	if (pending(&b->count))
-		place(b, THROUGH_R11);
+		place(b, decide(b, flags_dead(b, b->pc)) ? FREELY : THROUGH_R11);
 }
 
-void count_return(struct builder *b)
+void count_spilled(struct builder *b)
 {
 	if (pending(&b->count))
 		place(b, THROUGH_RCX);
@@ -562,6 +565,7 @@ static void late_call(struct builder *b)
 	late->entry = b->cache->nr_entries - 1;
 	late->site = b->at;
 	late->counts = b->count.insn;
+	late->dead = decide(b, flags_dead(b, b->pc));
 }
 
 /*
@@ -588,7 +592,11 @@ static void place_before(struct builder *b)
 	switch (b->insn.class) {
 	case INSN_PLAIN: /* if it leaves, it calls count_leave() */
 	case INSN_JMP:
-	case INSN_RET: /* calls count_return() */
+	case INSN_RET: /* calls count_spilled(), */
+		break;
+	case INSN_JMP_INDIRECT: /* and so does this one if rcx has nothing to do with it */
+		if (!b->insn.rip_relative)
+			count_leave(b);
 		break;
 	case INSN_JCC:
 		if (c->closing)

@@ -79,8 +79,8 @@ unsigned int count_before_bytes(const struct builder *b);
 /* The instruction at hand leaves the fragment. */
 void count_leave(struct builder *b);
 
-/* It does so as a return; rcx is in its slot, and comes from there before it is asked for. */
-void count_return(struct builder *b);
+/* It does, and rcx is in its slot, to come from there before it is asked for. */
+void count_spilled(struct builder *b);
 
 /* No other follows. */
 void count_close(struct builder *b);

@@ -15,9 +15,6 @@
 #include "runtime/translate/trace.h"
 #include "runtime/translate/translate.h"
 
-#define PAGE_SHIFT 12
-#define PAGE_SIZE  (1u << PAGE_SHIFT)
-
 enum where {
 	AT_PC,	   /* where state.pc says */
 	AT_TARGET, /* where thread->target says */
