@@ -26,6 +26,9 @@
 /* In a thread's page: 0 while its thread is certainly not in translated code. */
 #define ARENA_INSIDE 0x68UL
 
+/* In a thread's page: not 0 while it is on its way from one process to another. */
+#define ARENA_HANDED_OVER 0x6c
+
 #define ARENA_THREADS_SIZE (ARENA_PAGES * ARENA_PAGE)
 #define ARENA_EVENTS_AT	   ARENA_THREADS_SIZE
 #define ARENA_EVENTS_SIZE  (64UL << 20)

@@ -18,8 +18,11 @@ enum control {
 	/* A descriptor of the event was closed; if it was the last one, close the event at once. In
 	 * any case add 1 to its `looked`, and wake who waits there. */
 	CONTROL_CLOSED,
-	/* Events are attached to the task at @page: when its process is gone, so is the task. */
+	/* Events are attached to the task at @page: when its process is gone, so is the task. With
+	 * it may come a pidfd of the process, which the sender can name better. */
 	CONTROL_WATCH,
+	/* The sender has mapped rings as @owner: when it is gone, so are they. */
+	CONTROL_MAPPED,
 	/* The first event of the tree is about to be opened: the settings are to say how fast the
 	 * time stamp counter runs. Wakes who waits for tsc_mult. */
 	CONTROL_CLOCK,
@@ -31,7 +34,8 @@ struct control_message {
 	uint32_t what; /* enum control */
 	uint32_t event, generation;
 	uint32_t page;
-	uint32_t own; /* CONTROL_WATCH: 1 if the task's process is the sender */
+	uint32_t own;	/* CONTROL_WATCH: 1 if the task's process is the sender */
+	uint32_t owner; /* CONTROL_MAPPED */
 };
 
 /*

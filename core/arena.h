@@ -21,11 +21,13 @@ struct core_tree {
 	 * of tasks, which are taken in the order of their pages.
 	 */
 	uint32_t lock;
-	uint32_t events; /* that exist */
-	uint32_t made;	 /* slots of the array that were ever used */
-	uint32_t spare;	 /* the first of those that are free again: core_event.next */
-	uint32_t live;	 /* the first of the tasks that live: core_task.next_live */
-	bool crowded;	 /* some group of some task waits for counters */
+	uint32_t events;     /* that exist */
+	uint32_t made;	     /* slots of the array that were ever used */
+	uint32_t spare;	     /* the first of those that are free again: core_event.next */
+	uint32_t live;	     /* the first of the tasks that live: core_task.next_live */
+	bool crowded;	     /* some group of some task waits for counters */
+	uint32_t last_owner; /* core/views.h: the last number given, */
+	uint32_t views;	     /* and how many places were ever used */
 	uint64_t last_id;
 };
 

@@ -12,8 +12,7 @@
 
 #define BITS 64UL
 
-/* Behind the structs of all rings. */
-#define MAP_AT	 (ARENA_RINGS_AT + CORE_RINGS * sizeof(struct core_ring))
+#define MAP_AT	 (CORE_VIEWS_AT + CORE_VIEWS * sizeof(struct core_view))
 #define PAGES_AT (MAP_AT + ARENA_RINGS_SIZE / ARENA_PAGE / 8)
 #define PAGES	 ((ARENA_SIZE - PAGES_AT) / ARENA_PAGE)
 

@@ -5,6 +5,13 @@
 
 #include <stdint.h>
 
+#include "abi/arena.h"
+#include "core/views.h"
+#include "core/ring.h"
+
+/* Behind the structs of all rings. */
+#define CORE_VIEWS_AT (ARENA_RINGS_AT + CORE_RINGS * sizeof(struct core_ring))
+
 /* @count pages in a row, all zeros; returns their place in the arena, 0 if there are not so many.
  */
 uint64_t core_pages_take(uint64_t count);

@@ -86,6 +86,7 @@ struct core_task {
 
 	uint64_t clock;	    /* core/time.h: nanoseconds that it has run, as of `clock_tsc` */
 	uint64_t clock_tsc; /* 0: the clock stands */
+	uint32_t views;	    /* core/views.h: of the memory that it left by executing */
 	char comm[16];
 };
 

@@ -52,6 +52,14 @@ bool arena_locked(uint32_t page)
 	return !fcntl(arena.fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
+void arena_free(uint32_t page)
+{
+	uint32_t *handed_over = (void *)(arena.memory + page * ARENA_PAGE + ARENA_HANDED_OVER);
+
+	if (!arena_locked(page))
+		__atomic_store_n(handed_over, 0, __ATOMIC_RELEASE);
+}
+
 void arena_discard(uint64_t offset, uint64_t size)
 {
 	fallocate(arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size);

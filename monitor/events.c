@@ -25,6 +25,7 @@
 #include "abi/control.h"
 #include "core/core.h"
 #include "core/host.h"
+#include "core/views.h"
 #include "monitor/monitor.h"
 
 /* What epoll(7) says is ready: one of these, and which. */
@@ -40,8 +41,9 @@ struct pipe {
 };
 
 struct watch {
-	int fd;	     /* -1: none */
-	int32_t pid; /* as the process itself sees it */
+	int fd;		/* -1: none */
+	int32_t pid;	/* as the process itself sees it; 0: no events are attached to it */
+	uint32_t owner; /* of mappings of rings; 0: none */
 };
 
 static struct {
@@ -170,23 +172,21 @@ static void end_tasks(int32_t pid)
 	for (uint32_t page = 1; page <= used && page < ARENA_PAGES; page++) {
 		struct core_task *task = core_task(page);
 
-		if (task->live && task->pid == pid)
+		if (task->pid != pid)
+			continue;
+		if (task->live)
 			core_task_lost(task, pid);
+		arena_free(page);
 	}
 }
 
-static struct watch *free_watch(int32_t pid)
+static struct watch *free_watch(void)
 {
-	struct watch *grown, *unused = NULL;
+	struct watch *grown;
 
-	for (size_t i = 0; i < events.nr_watches; i++) {
+	for (size_t i = 0; i < events.nr_watches; i++)
 		if (events.watches[i].fd < 0)
-			unused = &events.watches[i];
-		else if (events.watches[i].pid == pid)
-			return NULL;
-	}
-	if (unused)
-		return unused;
+			return &events.watches[i];
 	grown = realloc(events.watches, (events.nr_watches + 1) * sizeof(*grown));
 	if (!grown)
 		return NULL;
@@ -194,37 +194,67 @@ static struct watch *free_watch(int32_t pid)
 	return &grown[events.nr_watches++];
 }
 
-static void watch(const struct control_message *message, pid_t sender)
+static void ended(int32_t pid, uint32_t owner)
+{
+	if (pid)
+		end_tasks(pid);
+	if (owner)
+		core_views_end(owner);
+}
+
+static bool is_watched(int32_t pid)
+{
+	for (size_t i = 0; i < events.nr_watches; i++)
+		if (events.watches[i].fd >= 0 && events.watches[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* The process that @fd, a pidfd, is of; -1 with errno: there is none. */
+static void watch(int fd, int32_t pid, uint32_t owner)
 {
 	struct epoll_event ready = {.events = EPOLLIN};
 	struct watch *watch;
-	int32_t pid;
 
-	if (!message->page || message->page >= ARENA_PAGES)
-		return;
-	pid = core_task(message->page)->pid;
-	watch = free_watch(pid);
-	if (!watch)
-		return;
-	watch->pid = pid;
-	watch->fd = (int)syscall(__NR_pidfd_open, message->own ? sender : pid, 0);
-	if (watch->fd < 0) {
+	if (fd < 0) {
 		if (errno == ESRCH)
-			end_tasks(pid);
+			ended(pid, owner);
 		return;
 	}
+	watch = free_watch();
+	if (!watch) {
+		close(fd);
+		return;
+	}
+	*watch = (struct watch){fd, pid, owner};
 	ready.data.u64 = READY(READY_WATCH, (uint64_t)(watch - events.watches));
-	if (epoll_ctl(events.epoll, EPOLL_CTL_ADD, watch->fd, &ready) < 0) {
-		close(watch->fd);
+	if (epoll_ctl(events.epoll, EPOLL_CTL_ADD, fd, &ready) < 0) {
+		close(fd);
 		watch->fd = -1;
 	}
+}
+
+static void watch_task(const struct control_message *message, int fd, pid_t sender)
+{
+	int32_t pid = 0;
+
+	if (message->page && message->page < ARENA_PAGES)
+		pid = core_task(message->page)->pid;
+	if (!pid || is_watched(pid)) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	if (fd < 0)
+		fd = (int)syscall(__NR_pidfd_open, message->own ? sender : pid, 0);
+	watch(fd, pid, 0);
 }
 
 static void watched_ended(struct watch *watch)
 {
 	close(watch->fd);
 	watch->fd = -1;
-	end_tasks(watch->pid);
+	ended(watch->pid, watch->owner);
 }
 
 /* ---- turns ---- */
@@ -268,7 +298,10 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 		closed(message);
 		break;
 	case CONTROL_WATCH:
-		watch(message, sender);
+		watch_task(message, fd, sender);
+		return;
+	case CONTROL_MAPPED:
+		watch((int)syscall(__NR_pidfd_open, sender, 0), 0, message->owner);
 		break;
 	case CONTROL_CLOCK:
 		clock_settle();

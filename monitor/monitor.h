@@ -61,6 +61,8 @@ void arena_keep(int fd);
 uint32_t arena_used(void);
 /* The record lock that says who has a page: whether anybody does. */
 bool arena_locked(uint32_t page);
+/* The process that was to take the page over is gone. */
+void arena_free(uint32_t page);
 void arena_discard(uint64_t offset, uint64_t size);
 /* What a thread's page says at ARENA_INSIDE. */
 bool arena_inside(uint32_t page);

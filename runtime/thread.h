@@ -94,6 +94,7 @@ struct thread {
 	uint64_t spill_flags; /* by lahf and seto, while enter.S looks a target up */
 	struct thread *next;  /* of the threads that the translator knows */
 	uint32_t inside;      /* not 0: the thread may be in emitted code, of which cache */
+	uint32_t handed_over; /* 1: another process is about to take the page over */
 	uint64_t step;	  /* where the copy of one instruction lies that is to come first, or 0 */
 	uint64_t arrival; /* scratch of enter.S */
 
@@ -111,7 +112,6 @@ struct thread {
 	struct tracer *tracer; /* pmu/tracer.c; NULL: it has never traced */
 	struct task *task;     /* linux/task.h: all that only this process is to see */
 	uint32_t page;	       /* of the arena where this lies; 0: it lies elsewhere */
-	uint32_t handed_over;  /* 1: another process is about to take the page over */
 
 	/* linux/breakpoints.c: what the instruction at pc is about to touch of what is watched */
 	struct touches {
@@ -165,6 +165,7 @@ _Static_assert(offsetof(struct thread, drain) == THREAD_DRAIN, "");
 _Static_assert(offsetof(struct thread, events) == THREAD_EVENTS, "");
 _Static_assert(THREAD_EVENTS == ARENA_TASK, "");
 _Static_assert(offsetof(struct thread, inside) == ARENA_INSIDE, "");
+_Static_assert(offsetof(struct thread, handed_over) == ARENA_HANDED_OVER, "");
 
 /* The calling thread. */
 static inline struct thread *thread_self(void)

@@ -213,8 +213,13 @@ uint32_t arena_used(void)
 	return used < ARENA_PAGES ? used : ARENA_PAGES - 1;
 }
 
+/* Page 0 is the header, and the monitor's. */
+static bool is_handed_over(uint32_t page)
+{
+	return page && __atomic_load_n(&thread_at(page)->handed_over, __ATOMIC_ACQUIRE);
+}
+
 bool arena_alive(uint32_t page)
 {
-	return is_ours(page) || __atomic_load_n(&thread_at(page)->handed_over, __ATOMIC_ACQUIRE) ||
-	       lock(F_GETLK, F_WRLCK, page, 1) == 1;
+	return is_ours(page) || is_handed_over(page) || lock(F_GETLK, F_WRLCK, page, 1) == 1;
 }

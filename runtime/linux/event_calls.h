@@ -22,6 +22,9 @@ int64_t event_call(struct thread *thread, struct syscall *call);
  * fork, which has none of these mappings. */
 int64_t event_map_call(struct thread *thread, struct syscall *call);
 void event_maps_forked(void);
+/* What this memory is called where its mappings are written down (core/views.h); 0: it has none.
+ */
+uint32_t event_maps_owner(void);
 
 /* ioctl(2) of an event: event_ioctl.c. fcntl(2): event_fcntl.c. mmap(2): event_map.c. */
 typedef int64_t event_handler(struct thread *thread, struct syscall *call, uint32_t event);

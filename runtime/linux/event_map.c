@@ -8,7 +8,10 @@
 #include <asm/mman.h>
 #include <linux/mman.h>
 
+#include "abi/control.h"
 #include "core/core.h"
+#include "core/views.h"
+#include "runtime/linux/control.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/event_attr.h"
 #include "runtime/linux/event_calls.h"
@@ -28,6 +31,7 @@ struct map {
 static struct map *maps;
 static unsigned int nr_maps; /* all beyond are unused */
 static struct lock maps_lock;
+static uint32_t owner; /* core/views.h: this memory; 0: has none */
 
 static struct map *unused(void)
 {
@@ -100,7 +104,7 @@ static void gone(uint64_t start, uint64_t end)
 		}
 		lock_give(&maps_lock);
 		if (map.start && core_event(map.event)->generation == map.generation)
-			core_ring_unmap(map.event, map.offset);
+			core_view_end(owner, map.event);
 	}
 }
 
@@ -118,8 +122,25 @@ static void moved(uint64_t start, uint64_t to)
 void event_maps_forked(void)
 {
 	maps_lock = (struct lock){0};
+	owner = 0;
 	for (unsigned int i = 0; i < nr_maps; i++)
 		maps[i] = (struct map){0};
+}
+
+uint32_t event_maps_owner(void)
+{
+	return owner;
+}
+
+/* With the first mapping: whoever ends this process, the monitor sees it. */
+static void need_owner(void)
+{
+	lock_take(&maps_lock);
+	if (!owner) {
+		owner = core_views_owner();
+		control_send(&(struct control_message){.what = CONTROL_MAPPED, .owner = owner}, -1);
+	}
+	lock_give(&maps_lock);
 }
 
 static int64_t unmap(struct thread *thread, uint64_t start, uint64_t size)
@@ -219,15 +240,20 @@ int64_t event_mmap(struct thread *thread, struct syscall *call, uint32_t event)
 	if ((flags & MAP_TYPE) == MAP_PRIVATE)
 		return -EINVAL;
 	event_rights(&rights);
+	need_owner();
 	at = core_ring_map(event, offset, size, prot & PROT_WRITE, &rights);
 	if (at < 0)
 		return at;
+	if (!core_view_begin(owner, event)) {
+		core_ring_unmap(event, offset);
+		return -ENOMEM;
+	}
 	result = map_ring(thread, call, (uint64_t)at);
 	if (!sys_failed(result) && !note((uint64_t)result, size, offset, event)) {
 		sys(__NR_munmap, result, size);
 		result = -ENOMEM;
 	}
 	if (sys_failed(result))
-		core_ring_unmap(event, offset);
+		core_view_end(owner, event);
 	return result;
 }

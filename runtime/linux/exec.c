@@ -8,6 +8,7 @@
 #include "runtime/linux/arena.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
+#include "runtime/linux/event_calls.h"
 #include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
@@ -127,6 +128,8 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 	if (!error && thread) {
 		thread->exec_lists = lists.argv;
 		thread->exec_lists_size = lists.size;
+		/* Of a vfork child it is its parent's memory, which stays. */
+		thread->events.views = thread->task->vfork ? 0 : event_maps_owner();
 	}
 	if (!error) {
 		error = make(thread, __NR_execveat, (uint64_t)descriptors.runtime, (uint64_t) "",
@@ -139,6 +142,7 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 		memory_free(lists.argv, lists.size);
 	if (thread) {
 		thread->exec_lists = NULL;
+		thread->events.views = 0;
 		thread->handed_over = 0;
 	}
 	return error;

@@ -8,11 +8,13 @@
 
 #include "abi/control.h"
 #include "core/core.h"
+#include "core/views.h"
 #include "core/time.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/cause.h"
 #include "runtime/linux/clock_timer.h"
 #include "runtime/linux/control.h"
+#include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_mappings.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/threads.h"
@@ -74,6 +76,9 @@ static void executed(struct thread *thread)
 	identify(task);
 	if (core_nr_events())
 		end_others(thread);
+	if (task->views && arena_events())
+		core_views_end(task->views);
+	task->views = 0;
 	sys(__NR_prctl, PR_GET_NAME, comm);
 	core_task_exec(task, comm);
 	event_mapped_all(thread);
@@ -99,6 +104,18 @@ void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags)
 	core_task_begin(&child->events, parent->page ? &parent->events : NULL, flags);
 }
 
+/* It may be killed before it can say that it is there. */
+static void watch_child(uint32_t page, int32_t pid)
+{
+	const struct control_message message = {.what = CONTROL_WATCH, .page = page};
+	int64_t fd = sys(__NR_pidfd_open, pid, 0);
+
+	if (fd < 0)
+		return;
+	control_send(&message, (int)fd);
+	sys(__NR_close, fd);
+}
+
 void tasks_forked(struct thread *child, int32_t pid)
 {
 	int32_t unknown = 0;
@@ -113,6 +130,8 @@ void tasks_forked(struct thread *child, int32_t pid)
 				    __ATOMIC_RELAXED);
 	if (core_nr_events() && arena_events())
 		core_task_forked(&child->events);
+	if (child->events.events)
+		watch_child(child->page, pid);
 }
 
 void tasks_begun(struct thread *thread)
@@ -149,6 +168,8 @@ void tasks_end_all(struct thread *thread)
 		tasks_end(thread);
 	else
 		threads_visit(end_of_process, thread);
+	if (!thread->task->vfork && event_maps_owner())
+		core_views_end(event_maps_owner());
 }
 
 /* The processor's number is in the limit of a segment, for who may not ask the kernel. */
