@@ -215,6 +215,12 @@ static uint64_t fs_base(void)
 	return base;
 }
 
+static bool is_time(uint64_t kind)
+{
+	return kind == CORE_CYCLES || kind == CORE_REF_CYCLES || kind == CORE_BUS_CYCLES ||
+	       kind == CORE_STALLED_FRONTEND || kind == CORE_STALLED_BACKEND;
+}
+
 /*
  * So many of a kind are in a record, all but the odd one: a wait for memory, or as many operands as
  * there can be. Where there are more, nobody has looked for what brought the counter to 0.
@@ -223,22 +229,15 @@ static uint64_t most_of(uint64_t kind)
 {
 	const uint64_t wait = machine.memory + machine.walk + machine.mispredict;
 
-	switch (kind) {
-	case CORE_CYCLES:
-	case CORE_REF_CYCLES:
-	case CORE_STALLED_FRONTEND:
-	case CORE_STALLED_BACKEND:
-		return wait;
-	case CORE_BUS_CYCLES:
-		return wait / machine.bus + 1;
-	default:
-		return kind <= CORE_STORES ? BLOCK_MAX_INSNS : 2;
-	}
+	if (is_time(kind))
+		return kind == CORE_BUS_CYCLES ? wait / machine.bus + 1 : wait;
+	return kind <= CORE_STORES ? BLOCK_MAX_INSNS : 2;
 }
 
 /*
- * How many records bring no counter to 0 that somebody waits for: of what is exact for sure, of the
- * rest as far as can be expected, since the trace is an eighth of the way at most.
+ * How many records bring no counter to 0 that somebody waits for. Time goes on by what is usual,
+ * far from the most that there can be, and the trace is an eighth of the way: so for time all of
+ * it, unless the end is near.
  */
 static uint64_t records_without(const struct single *s)
 {
@@ -247,7 +246,7 @@ static uint64_t records_without(const struct single *s)
 	for_each_kind(kind, s->watched & ~s->found) {
 		const uint64_t some = (uint64_t)(-s->counter[kind] - 1) / most_of(kind);
 
-		if (some < records && (!some || kind <= CORE_STORES))
+		if (some < records && !(some && is_time(kind)))
 			records = some;
 	}
 	return records;

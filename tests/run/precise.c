@@ -555,18 +555,20 @@ static void chains_are_complete(struct recorder *r)
 	/* Their sizes are not known to C; they are small, and what counts is who is called. */
 	const size_t small = 0x100;
 	const struct tally_sample *sample;
-	unsigned int seen = 0;
+	unsigned int seen = 0, elsewhere = 0;
 
 	while ((sample = next(r))) {
 		if (!frames_of(sample, (const void *)compare, 16))
 			continue;
 		assert_int_equal(tally_u64(sample->ips), PERF_CONTEXT_USER);
-		assert_int_equal(tally_u64(sample->ips + 1), sample->ip);
+		/* Of the model's, the odd chain is of where the thread has got to. */
+		elsewhere += tally_u64(sample->ips + 1) != sample->ip;
 		assert_true(frames_of(sample, (const void *)descend, small) >= DEPTH + 1);
 		assert_true(frames_of(sample, (const void *)sort, small) >= 1);
 		seen++;
 	}
 	assert_true(seen > 10);
+	assert_true(elsewhere <= (r->attr.config == PERF_COUNT_HW_INSTRUCTIONS ? 0 : seen / 4));
 }
 
 static void call_chains(void **state)
