@@ -52,6 +52,8 @@ fuzz: build $(SANITIZED)/build.ninja
 	@ninja -C $(SANITIZED)
 	@tests/fuzz/run $(SANITIZED)
 	@tests/fuzz/translate $(BUILD)
+	@TALLY=$(BUILD)/tally tests/fuzz/hostile_test.py $(BUILD)/tests/fuzz/hostile \
+		$(BUILD)/tests/fuzz/arena-use 600
 
 install: build
 	@meson install -C $(BUILD)
