@@ -27,14 +27,12 @@ static void give_slots(struct near *near, struct near_slot *slots, uint64_t nr, 
 
 size_t model_size(const struct machine *machine)
 {
-	struct near near = {0};
 	struct far_sets far;
 	size_t size = sizeof(struct model) + 128;
 
-	size += near_place(&near, &machine->l1i, &machine->itlb, NULL) +
-		near_place(&near, &machine->l1d, &machine->dtlb, NULL) +
-		far_place(&far, &machine->stlb, NULL) + far_place(&far, &machine->l2, NULL) +
-		far_place(&far, &machine->llc, NULL);
+	size += near_size(&machine->l1i, &machine->itlb) +
+		near_size(&machine->l1d, &machine->dtlb) + far_place(&far, &machine->stlb, NULL) +
+		far_place(&far, &machine->l2, NULL) + far_place(&far, &machine->llc, NULL);
 	return size;
 }
 

@@ -13,26 +13,34 @@ static uint32_t log2_up(uint32_t n)
 	return bits;
 }
 
-static uint64_t place_sets(struct near_sets *sets, const struct machine_cache *cache,
-			   uint8_t *memory)
+static uint64_t ways_of(const struct machine_cache *cache)
 {
-	const uint64_t ways = (uint64_t)cache->sets * cache->ways;
+	return (uint64_t)cache->sets * cache->ways;
+}
 
+/* Times, keys; and of a page which of its lines may be in slots. */
+uint64_t near_size(const struct machine_cache *lines, const struct machine_cache *pages)
+{
+	return (2 * ways_of(lines) + 3 * ways_of(pages)) * sizeof(uint64_t);
+}
+
+/* Returns what lies behind it. */
+static uint64_t *place_sets(struct near_sets *sets, const struct machine_cache *cache,
+			    uint64_t *memory)
+{
 	sets->mask = cache->sets - 1;
 	sets->ways = cache->ways;
-	sets->times = (uint64_t *)memory;
-	sets->keys = sets->times + ways;
-	return 2 * ways * sizeof(uint64_t);
+	sets->times = memory;
+	sets->keys = memory + ways_of(cache);
+	return sets->keys + ways_of(cache);
 }
 
 uint64_t near_place(struct near *near, const struct machine_cache *lines,
 		    const struct machine_cache *pages, uint8_t *memory)
 {
-	uint64_t size = place_sets(&near->lines, lines, memory);
-
-	size += place_sets(&near->pages, pages, memory + size);
-	near->slots_of = (uint64_t *)(memory + size);
-	return size + sizeof(uint64_t) * pages->sets * pages->ways;
+	near->slots_of = place_sets(&near->pages, pages,
+				    place_sets(&near->lines, lines, (uint64_t *)memory));
+	return near_size(lines, pages);
 }
 
 static void leave_slot(const struct near *near, uint64_t line)

@@ -96,10 +96,12 @@ static inline bool far_use(const struct far_sets *sets, uint64_t key)
 	return false;
 }
 
-/* The part of the state that a cache takes from @memory on, of which NULL only tells the size.
- * Slots are not among it. */
+/* The part of the state that a cache takes from @memory on; slots are not among it. Returns how
+ * much that is. */
+uint64_t near_size(const struct machine_cache *lines, const struct machine_cache *pages);
 uint64_t near_place(struct near *near, const struct machine_cache *lines,
 		    const struct machine_cache *pages, uint8_t *memory);
+/* @memory may be NULL, to be told the size. */
 uint64_t far_place(struct far_sets *sets, const struct machine_cache *cache, uint8_t *memory);
 
 #endif
