@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/core.h"
@@ -105,6 +106,15 @@ static uint32_t vendor(void)
 	return CORE_VENDOR_INTEL;
 }
 
+/*
+ * Whether the kernel has the call at all and lets us make it: in a container it often refuses. Who
+ * may make it is told that there are no arguments.
+ */
+static bool kernel_has_events(void)
+{
+	return syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0UL) < 0 && errno == EFAULT;
+}
+
 static void settle(const struct monitor_options *options)
 {
 	struct core_settings settings = {
@@ -117,7 +127,7 @@ static void settle(const struct monitor_options *options)
 		.cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
 		.cpu_type = PERF_TYPE_RAW,
 		.breakpoint_type = PERF_TYPE_BREAKPOINT,
-		.host = options->host,
+		.host = options->host && kernel_has_events(),
 		.vendor = vendor(),
 		.machine = options->machine,
 	};

@@ -104,12 +104,17 @@ void event_passed_closed(uint32_t first, uint32_t last)
 
 /* ---- which ---- */
 
-/* Asks for records or samples, whose addresses would be those of translated code. */
-static bool records(const struct perf_event_attr *attr)
+/* Asks for records about the program, which would show how it is run here. */
+static bool tells_of_program(const struct perf_event_attr *attr)
 {
-	return attr->sample_period || attr->mmap || attr->mmap2 || attr->mmap_data || attr->comm ||
-	       attr->task || attr->context_switch || attr->namespaces || attr->cgroup ||
-	       attr->ksymbol || attr->bpf_event || attr->text_poke;
+	return attr->mmap || attr->mmap2 || attr->mmap_data || attr->comm || attr->task ||
+	       attr->context_switch || attr->namespaces || attr->cgroup;
+}
+
+/* Asks for records that nobody but the kernel can write. */
+static bool tells_of_kernel(const struct perf_event_attr *attr)
+{
+	return attr->ksymbol || attr->bpf_event || attr->text_poke;
 }
 
 static bool is_software(const struct perf_event_attr *attr)
@@ -117,15 +122,26 @@ static bool is_software(const struct perf_event_attr *attr)
 	return attr->type == PERF_TYPE_SOFTWARE;
 }
 
-/* What ours count as well, and what it costs to leave it to the kernel is nothing. */
 static bool passes_software(const struct event_request *request)
 {
 	const struct perf_event_attr *attr = &request->attr.attr;
 
-	if (attr->config == PERF_COUNT_SW_DUMMY || attr->config == PERF_COUNT_SW_BPF_OUTPUT)
+	if (tells_of_program(attr))
 		return false;
-	/* The whole system is the tree. */
-	return !records(attr) && request->pid != -1 && !(request->flags & PERF_FLAG_PID_CGROUP);
+	switch (attr->config) {
+	case PERF_COUNT_SW_DUMMY:
+		return tells_of_kernel(attr);
+	case PERF_COUNT_SW_BPF_OUTPUT:
+		return true; /* written by programs in the kernel */
+	default:
+		/*
+		 * Ours count them as well, and what it costs to leave them to the kernel is nothing.
+		 * But samples would have addresses in translated code, and the whole system is the
+		 * tree.
+		 */
+		return !attr->sample_period && !tells_of_kernel(attr) && request->pid != -1 &&
+		       !(request->flags & PERF_FLAG_PID_CGROUP);
+	}
 }
 
 static bool passes(const struct event_request *request)
@@ -156,9 +172,6 @@ int64_t event_pass(struct thread *thread, struct syscall *call, const struct eve
 	fd = syscall_pass(thread, call);
 	/* What the kernel does not let be counted, or knows nothing of, we count. */
 	if (fd < 0 && fd != SYSCALL_NOT_MADE && software)
-		return EVENT_CALL_OTHER;
-	/* Where the whole call is refused there are no other devices: it is ours to say so. */
-	if ((fd == -EPERM || fd == -ENOSYS) && request->attr.attr.type >= PERF_TYPE_MAX)
 		return EVENT_CALL_OTHER;
 	if (fd >= 0)
 		remember((int)fd, request);

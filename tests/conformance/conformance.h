@@ -176,6 +176,8 @@ int abi_line(const char *path, char *line, size_t size);
  */
 const char *abi_tracing(void);
 uint64_t abi_tracepoint(const char *system_and_name);
+/* Events of that type are known. */
+void abi_need_tracepoints(void);
 /* Decimal of "field:... NAME; offset:N" of the trace point's format file. */
 unsigned int abi_tracepoint_offset(const char *system_and_name, const char *field);
 

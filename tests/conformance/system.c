@@ -182,6 +182,15 @@ static FILE *tracepoint_file(const char *system_and_name, const char *file)
 	return fopen(path, "re");
 }
 
+void abi_need_tracepoints(void)
+{
+	struct perf_event_attr attr = abi_attr(PERF_TYPE_TRACEPOINT, 0);
+
+	/* There is none of that number, which who has others says by EINVAL. */
+	if (perf_open(&attr, 0, -1, -1, 0) == -1 && errno == ENOENT)
+		CANNOT("no events of trace points");
+}
+
 uint64_t abi_tracepoint(const char *system_and_name)
 {
 	FILE *file = tracepoint_file(system_and_name, "id");
@@ -189,6 +198,7 @@ uint64_t abi_tracepoint(const char *system_and_name)
 
 	if (!file)
 		CANNOT("no trace point %s", system_and_name);
+	abi_need_tracepoints();
 	if (fscanf(file, "%llu", &id) != 1)
 		FAIL("the id of trace point %s is no number", system_and_name);
 	fclose(file);

@@ -44,6 +44,7 @@ ABI_CASE("type.tracepoint config.tracepoint-id", "0 and an unknown number: EINVA
 	struct perf_event_attr attr = abi_attr(PERF_TYPE_TRACEPOINT, 0);
 
 	NEED_RIGHTS();
+	abi_need_tracepoints();
 	CHECK_REFUSED(&attr, 0, -1, -1, 0, EINVAL);
 	attr.config = 0x7fffffff;
 	CHECK_REFUSED(&attr, 0, -1, -1, 0, EINVAL);
