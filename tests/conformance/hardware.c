@@ -62,7 +62,7 @@ static void loads_and_stores(uint64_t count)
 	work_memory(memory, count);
 }
 
-static void walk(uint64_t count)
+static void touch(uint64_t count, size_t distance)
 {
 	static volatile unsigned char *map;
 	const size_t size = 64 << 20;
@@ -71,7 +71,18 @@ static void walk(uint64_t count)
 		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(map != MAP_FAILED);
 	for (uint64_t i = 0; i < count; i++)
-		map[i * 4160 % size] = 1;
+		map[i * distance % size] = 1;
+}
+
+static void walk(uint64_t count)
+{
+	touch(count, 4160);
+}
+
+/* Line after line, which prefetchers see. */
+static void stroll(uint64_t count)
+{
+	touch(count, 64);
 }
 
 static int open_event(uint32_t type, uint64_t config)
@@ -185,7 +196,7 @@ static const struct cache_event {
 	 CACHE(0, 0, 1),
 	 walk,
 	 0},
-	{{"config.cache.l1d config.cache.op_prefetch", "L1D prefetches"}, CACHE(0, 2, 0), walk, 0},
+	{{"config.cache.l1d config.cache.op_prefetch", "L1D prefetches"}, CACHE(0, 2, 0), stroll, 0},
 	{{"config.cache.l1i", "L1I read misses"}, CACHE(1, 0, 1), NULL, 0},
 	{{"config.cache.ll", "last level reads of a walk"}, CACHE(2, 0, 0), walk, 0},
 	{{"config.cache.dtlb", "data TLB reads: one a round"}, CACHE(3, 0, 0), loads_and_stores, 1},
