@@ -7,18 +7,26 @@
 #include "core/sum.h"
 #include "core/time.h"
 
-void core_look(struct core_task *task)
+void core_look_at_clock(struct core_task *task)
 {
-	const uint64_t clock = CORE_KIND_BIT(CORE_TASK_CLOCK);
-	bool turns = core_settings()->counters && !task->everybody;
-
-	if (task->software || turns)
-		core_host_software(task, task->software | (turns ? clock : 0));
+	if (!core_settings()->counters || task->everybody) {
+		task->now = core_clock_and_time(task, &task->looked);
+		return;
+	}
 	/*
 	 * Counts of events that take turns are scaled by their times. Then it matters when the
 	 * kernel let others run, which costs a system call to know.
 	 */
-	task->now = turns ? core_counter_read(task, CORE_TASK_CLOCK) : core_clock(task);
+	core_host_software(task, CORE_KIND_BIT(CORE_TASK_CLOCK));
+	task->now = core_counter_read(task, CORE_TASK_CLOCK);
+	task->looked = core_time();
+}
+
+void core_look(struct core_task *task)
+{
+	if (task->software)
+		core_host_software(task, task->software);
+	core_look_at_clock(task);
 }
 
 /* The task whose lock is held for @event: NULL when it has ended. */

@@ -20,6 +20,8 @@
 
 /* Brings task->now and the counters of software events up to date. */
 void core_look(struct core_task *task);
+/* task->now alone. */
+void core_look_at_clock(struct core_task *task);
 
 static inline bool core_enabled(const struct core_event *event)
 {

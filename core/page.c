@@ -44,11 +44,15 @@ static void tell(const struct core_event *event, struct perf_event_mmap_page *pa
 	page->cap_bit0_is_deprecated = 1;
 	page->cap_user_rdpmc = is_counter(event);
 	page->pmc_width = COUNTER_WIDTH;
-	page->cap_user_time = 1;
+	/* With turns the times stand while others have the processor: nobody sees that from here.
+	 */
+	page->cap_user_time = !settings->counters;
 	page->time_mult = settings->tsc_mult;
 	page->time_shift = (uint16_t)settings->tsc_shift;
-	page->time_offset = -core_time();
-	page->cap_user_time_zero = !event->attr.use_clockid;
+	/* The times above are of when the task was looked at. */
+	page->time_offset =
+		event->state == CORE_EXITED ? -core_time() : -core_task(event->task)->looked;
+	page->cap_user_time_zero = page->cap_user_time && !event->attr.use_clockid;
 	page->time_zero = 0;
 	page->size = offsetof(struct perf_event_mmap_page, __reserved);
 }
@@ -83,7 +87,7 @@ void core_pages_update(struct core_task *task)
 {
 	core_lock(&task->lock);
 	task->mapped = false;
-	task->now = core_clock(task);
+	core_look_at_clock(task);
 	core_for_each_event(event, task)
 		if (event->maps && event->state == CORE_ACTIVE)
 			core_page_update(event);

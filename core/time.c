@@ -33,13 +33,13 @@ static uint64_t at(uint64_t clock, uint64_t since, uint64_t tsc)
 	return since && tsc > since ? clock + nanoseconds(tsc - since) : clock;
 }
 
-uint64_t core_clock(const struct core_task *task)
+uint64_t core_clock_and_time(const struct core_task *task, uint64_t *time)
 {
-	uint64_t clock, since;
+	uint64_t clock, since, tsc;
 	uint32_t before;
 
 	if (task->everybody)
-		return core_time();
+		return *time = core_time();
 	for (unsigned int tries = 0; tries < CORE_TASK_TRIES; tries++) {
 		before = __atomic_load_n(&task->sequence, __ATOMIC_ACQUIRE);
 		clock = __atomic_load_n(&task->clock, __ATOMIC_RELAXED);
@@ -49,7 +49,16 @@ uint64_t core_clock(const struct core_task *task)
 			break;
 		__builtin_ia32_pause();
 	}
-	return at(clock, since, core_host_tsc());
+	tsc = core_host_tsc();
+	*time = nanoseconds(tsc);
+	return at(clock, since, tsc);
+}
+
+uint64_t core_clock(const struct core_task *task)
+{
+	uint64_t time;
+
+	return core_clock_and_time(task, &time);
 }
 
 void core_clock_start(struct core_task *task)

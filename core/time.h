@@ -17,6 +17,8 @@ uint64_t core_time(void);
 
 /* From anywhere. That of page 0 is core_time(). */
 uint64_t core_clock(const struct core_task *task);
+/* The same; @time: core_time() at that very moment. */
+uint64_t core_clock_and_time(const struct core_task *task, uint64_t *time);
 
 /* The caller's: begins and ends a system call, or its life. */
 void core_clock_start(struct core_task *task);
