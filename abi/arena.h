@@ -10,7 +10,7 @@
  * has its struct core_task (core/task.h) at ARENA_TASK. A page belongs to the process that holds a
  * record lock on it (fcntl F_SETLK); the monitor holds one on the header.
  *
- * The header: struct arena_pages, what the core keeps at ARENA_CORE, and at ARENA_TASK the
+ * The header: struct arena_header, what the core keeps at ARENA_CORE, and at ARENA_TASK the
  * core_task to which events of every task are attached.
  */
 #ifndef ABI_ARENA_H
@@ -40,10 +40,16 @@
 
 #include <stdint.h>
 
-/* Both are hints: what is free, the locks know. */
-struct arena_pages {
+struct arena_header {
+	/* Both are hints: what is free, the locks know. */
 	uint32_t used; /* the highest page that anybody has had */
 	uint32_t next;
+
+	/*
+	 * Tickets: who waits for the monitor to have seen what has happened (CONTROL_SETTLE) adds 1
+	 * to `asked`, and waits until `answered`, a futex, has come to that.
+	 */
+	uint32_t asked, answered;
 };
 
 #endif

@@ -15,11 +15,11 @@ enum control {
 	CONTROL_OPEN,
 	/* Whoever polls the event is to look again: the descriptor becomes readable. */
 	CONTROL_WAKE,
-	/* A descriptor of the event was closed; if it was the last one, close the event at once. In
-	 * any case add 1 to its `looked`, and wake who waits there. */
-	CONTROL_CLOSED,
-	/* Events are attached to the task at @page: when its process is gone, so is the task. With
-	 * it may come a pidfd of the process, which the sender can name better. */
+	/* A descriptor may be closed, or a process gone: close the events without descriptors, end
+	 * what the processes have left, and then say so in the arena's header. */
+	CONTROL_SETTLE,
+	/* Events are attached to tasks of the process @pid: when that is gone, so are they. With it
+	 * may come a pidfd of the process, which the sender can name better. */
 	CONTROL_WATCH,
 	/* The sender has mapped rings as @owner: when it is gone, so are they. */
 	CONTROL_MAPPED,
@@ -33,8 +33,8 @@ enum control {
 struct control_message {
 	uint32_t what; /* enum control */
 	uint32_t event, generation;
-	uint32_t page;
-	uint32_t own;	/* CONTROL_WATCH: 1 if the task's process is the sender */
+	int32_t pid;	/* CONTROL_WATCH: of the process, as that itself sees it, */
+	uint32_t own;	/* which is the sender if this is 1 */
 	uint32_t owner; /* CONTROL_MAPPED */
 };
 

@@ -100,9 +100,8 @@ struct core_event {
 	struct core_owner owner;
 
 	/* the descriptor (runtime/linux/, monitor/) */
-	uint64_t inode;	 /* of the pipe that is the descriptor */
-	uint32_t woken;	 /* 1: the monitor was told to wake who polls, and nobody has looked yet */
-	uint32_t looked; /* a futex: how often the monitor has looked whether it is still open */
+	uint64_t inode; /* of the pipe that is the descriptor */
+	uint32_t woken; /* 1: the monitor was told to wake who polls, and nobody has looked yet */
 };
 
 #endif

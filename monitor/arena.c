@@ -4,6 +4,8 @@
 #include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,10 +29,27 @@ static struct {
 	int fd;
 } arena = {NULL, -1};
 
+static struct arena_header *header(void)
+{
+	return (void *)arena.memory;
+}
+
+uint32_t arena_asked(void)
+{
+	return __atomic_load_n(&header()->asked, __ATOMIC_SEQ_CST);
+}
+
+void arena_answer(uint32_t asked)
+{
+	uint32_t *answered = &header()->answered;
+
+	__atomic_store_n(answered, asked, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 uint32_t arena_used(void)
 {
-	const struct arena_pages *pages = (const void *)arena.memory;
-	uint32_t used = __atomic_load_n(&pages->used, __ATOMIC_RELAXED);
+	uint32_t used = __atomic_load_n(&header()->used, __ATOMIC_RELAXED);
 
 	return used < ARENA_PAGES ? used : ARENA_PAGES - 1;
 }

@@ -148,20 +148,6 @@ void events_wake(uint32_t event, uint32_t generation)
 		forget_signal();
 }
 
-static void closed(const struct control_message *message)
-{
-	const struct pipe *pipe = find_pipe(message->event, message->generation);
-	uint32_t *looked;
-
-	if (pipe && is_there(pipe->fd, POLLERR))
-		close_event(message->event);
-	if (!message->event || message->event >= ARENA_EVENTS_SIZE / sizeof(struct core_event))
-		return;
-	looked = &core_event(message->event)->looked;
-	__atomic_add_fetch(looked, 1, __ATOMIC_RELEASE);
-	syscall(__NR_futex, looked, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-}
-
 /* ---- watches ---- */
 
 /* Its process has ended; who waits for a page of a process that lives holds a lock on it. */
@@ -236,11 +222,9 @@ static void watch(int fd, int32_t pid, uint32_t owner)
 
 static void watch_task(const struct control_message *message, int fd, pid_t sender)
 {
-	int32_t pid = 0;
+	const int32_t pid = message->pid;
 
-	if (message->page && message->page < ARENA_PAGES)
-		pid = core_task(message->page)->pid;
-	if (!pid || is_watched(pid)) {
+	if (pid <= 0 || is_watched(pid)) {
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -282,6 +266,50 @@ static void turn(void)
 		tick(false);
 }
 
+/* ---- what has happened until now ---- */
+
+static void pipe_ready(uint32_t event)
+{
+	if (is_there(events.pipes[event].fd, POLLERR))
+		close_event(event);
+}
+
+static void watch_ready(uint32_t index)
+{
+	if (is_there(events.watches[index].fd, POLLIN))
+		watched_ended(&events.watches[index]);
+}
+
+/* What is there of pipes and watches, ahead of its turn; false when more may be. */
+static bool look(void)
+{
+	struct epoll_event ready[64];
+	int nr = epoll_wait(events.epoll, ready, sizeof(ready) / sizeof(*ready), 0);
+
+	for (int i = 0; i < nr; i++) {
+		uint32_t index = (uint32_t)ready[i].data.u64;
+
+		switch (ready[i].data.u64 >> 32) {
+		case READY_PIPE:
+			pipe_ready(index);
+			break;
+		case READY_WATCH:
+			watch_ready(index);
+			break;
+		}
+	}
+	return nr < (int)(sizeof(ready) / sizeof(*ready));
+}
+
+static void settle(void)
+{
+	uint32_t asked = arena_asked();
+
+	while (!look())
+		;
+	arena_answer(asked);
+}
+
 /* ---- the socket ---- */
 
 static void take(const struct control_message *message, int fd, pid_t sender)
@@ -294,8 +322,8 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 	case CONTROL_WAKE:
 		events_wake(message->event, message->generation);
 		break;
-	case CONTROL_CLOSED:
-		closed(message);
+	case CONTROL_SETTLE:
+		settle();
 		break;
 	case CONTROL_WATCH:
 		watch_task(message, fd, sender);
@@ -400,12 +428,10 @@ void events_ready(uint64_t what)
 			;
 		break;
 	case READY_PIPE:
-		if (is_there(events.pipes[index].fd, POLLERR))
-			close_event(index);
+		pipe_ready(index);
 		break;
 	case READY_WATCH:
-		if (is_there(events.watches[index].fd, POLLIN))
-			watched_ended(&events.watches[index]);
+		watch_ready(index);
 		break;
 	case READY_TURN:
 		turn();

@@ -64,6 +64,9 @@ bool arena_locked(uint32_t page);
 /* The process that was to take the page over is gone. */
 void arena_free(uint32_t page);
 void arena_discard(uint64_t offset, uint64_t size);
+/* The tickets of CONTROL_SETTLE: all that were given out, and that these have been served. */
+uint32_t arena_asked(void);
+void arena_answer(uint32_t asked);
 /* What a thread's page says at ARENA_INSIDE. */
 bool arena_inside(uint32_t page);
 

@@ -104,6 +104,11 @@ void arena_forked(void)
 	memset(arena.ours, 0, sizeof(arena.ours));
 }
 
+struct arena_header *arena_header(void)
+{
+	return (void *)arena.memory;
+}
+
 static bool is_ours(uint32_t page)
 {
 	return __atomic_load_n(&arena.ours[page / 64], __ATOMIC_ACQUIRE) & 1UL << page % 64;
@@ -120,7 +125,7 @@ static struct thread *thread_at(uint32_t page)
 }
 
 /* Some of the pages that were used before are tried, in turn; then one that never was. */
-static uint32_t candidate(struct arena_pages *header, unsigned int tries)
+static uint32_t candidate(struct arena_header *header, unsigned int tries)
 {
 	uint32_t used = __atomic_load_n(&header->used, __ATOMIC_RELAXED);
 
@@ -153,7 +158,7 @@ struct thread *arena_take(void)
 	if (!arena.memory)
 		return NULL;
 	for (unsigned int tries = 0; tries < TRIES; tries++) {
-		uint32_t page = candidate((struct arena_pages *)arena.memory, tries);
+		uint32_t page = candidate(arena_header(), tries);
 		struct thread *thread = thread_at(page);
 
 		if (page >= ARENA_PAGES || !take(page))
@@ -207,7 +212,7 @@ void arena_give(struct thread *thread)
 
 uint32_t arena_used(void)
 {
-	const struct arena_pages *header = (void *)arena.memory;
+	const struct arena_header *header = arena_header();
 	uint32_t used = header ? __atomic_load_n(&header->used, __ATOMIC_RELAXED) : 0;
 
 	return used < ARENA_PAGES ? used : ARENA_PAGES - 1;

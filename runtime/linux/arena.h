@@ -55,6 +55,10 @@ void arena_give(struct thread *thread);
 /* The highest page that there has been. */
 uint32_t arena_used(void);
 
+/* What the processes and the monitor keep there (abi/arena.h); NULL without an arena. */
+struct arena_header;
+struct arena_header *arena_header(void);
+
 /* Whether the thread with that page is still there, or about to come. */
 bool arena_alive(uint32_t page);
 

@@ -2,11 +2,14 @@
 #include "runtime/linux/control.h"
 
 #include <asm/errno.h>
+#include <linux/futex.h>
 #include <linux/socket.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi/arena.h"
 #include "abi/control.h"
+#include "runtime/linux/arena.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/uio.h"
 #include "runtime/string.h"
@@ -69,4 +72,27 @@ bool control_send(const struct control_message *message, int fd)
 		sys(__NR_nanosleep, &moment, NULL);
 	}
 	return false;
+}
+
+void control_settle(void)
+{
+	enum { LIMIT_NS = 100000000 };
+	const struct {
+		int64_t seconds, nanoseconds;
+	} limit = {0, LIMIT_NS};
+	struct arena_header *header = arena_header();
+	uint32_t ticket, answered;
+
+	if (!header)
+		return;
+	ticket = __atomic_add_fetch(&header->asked, 1, __ATOMIC_SEQ_CST);
+	if (!control_send(&(struct control_message){.what = CONTROL_SETTLE}, -1))
+		return;
+	for (;;) {
+		answered = __atomic_load_n(&header->answered, __ATOMIC_ACQUIRE);
+		if ((int32_t)(answered - ticket) >= 0)
+			return;
+		if (sys(__NR_futex, &header->answered, FUTEX_WAIT, answered, &limit) == -ETIMEDOUT)
+			return;
+	}
 }

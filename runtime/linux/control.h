@@ -10,4 +10,11 @@ struct control_message;
 /* With descriptor @fd, if that is not -1. False: the monitor is gone, or does not listen. */
 bool control_send(const struct control_message *message, int fd);
 
+/*
+ * Returns when the monitor has seen what has happened until now: events without descriptors are
+ * closed, the tasks of processes that are gone have ended. Natively that is true as soon as close(2)
+ * or wait(2) returns. A monitor that is asleep is not waited for for long.
+ */
+void control_settle(void);
+
 #endif

@@ -8,6 +8,7 @@
 #include <linux/stat.h>
 
 #include "core/core.h"
+#include "runtime/linux/control.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_poll.h"
@@ -123,15 +124,21 @@ static int64_t event_fstatat(struct thread *thread, struct syscall *call, uint32
 
 /* ---- closing ---- */
 
+static void closed(uint32_t first, uint32_t last)
+{
+	event_fds_forget(first, last);
+	event_passed_closed(first, last);
+}
+
 static int64_t event_close(struct thread *thread, struct syscall *call, uint32_t event)
 {
-	const struct closing closing = event_closing(event);
 	int64_t result = syscall_pass(thread, call);
 
+	(void)event;
 	if (result == SYSCALL_NOT_MADE)
 		return result;
-	event_fds_forget((uint32_t)call->args[0], (uint32_t)call->args[0]);
-	event_closed(&closing);
+	closed((uint32_t)call->args[0], (uint32_t)call->args[0]);
+	control_settle();
 	return result;
 }
 
@@ -140,33 +147,28 @@ static int64_t dup_over(struct thread *thread, struct syscall *call)
 {
 	const uint32_t to = (uint32_t)call->args[1];
 	const uint32_t event = event_of_fd(to);
-	struct closing closing;
 	int64_t result;
 
 	if (to == (uint32_t)call->args[0])
 		return syscall_pass(thread, call);
-	if (event)
-		closing = event_closing(event);
 	result = syscall_pass(thread, call);
 	if (result < 0)
 		return result;
-	event_fds_forget(to, to);
-	event_passed_closed(to, to);
+	closed(to, to);
 	if (event)
-		event_closed(&closing);
+		control_settle();
 	return result;
 }
 
-/* Nobody waits here for the monitor to have looked at all that were events. */
-static int64_t close_range(struct thread *thread, struct syscall *call)
+static int64_t close_many(struct thread *thread, struct syscall *call)
 {
-	const uint32_t first = (uint32_t)call->args[0], last = (uint32_t)call->args[1];
 	int64_t result = sys_close_range(thread, call);
 
-	if (!result && !(call->args[2] & CLOSE_RANGE_CLOEXEC)) {
-		event_fds_forget(first, last);
-		event_passed_closed(first, last);
-	}
+	if (result || call->args[2] & CLOSE_RANGE_CLOEXEC)
+		return result;
+	closed((uint32_t)call->args[0], (uint32_t)call->args[1]);
+	if (core_nr_events())
+		control_settle();
 	return result;
 }
 
@@ -192,7 +194,7 @@ static const struct {
 
 /* Calls that find descriptors of events in other ways. */
 static syscall_handler *const whole_calls[] = {
-	[__NR_close_range] = close_range,
+	[__NR_close_range] = close_many,
 	[__NR_dup2] = dup_over,
 	[__NR_dup3] = dup_over,
 	[__NR_epoll_ctl] = event_epoll_ctl,
@@ -239,9 +241,7 @@ int64_t event_call(struct thread *thread, struct syscall *call)
 		tasks_update(thread);
 		return handler(thread, call, event);
 	}
-	if (number == __NR_close) {
-		event_fds_forget((uint32_t)call->args[0], (uint32_t)call->args[0]);
-		event_passed_closed((uint32_t)call->args[0], (uint32_t)call->args[0]);
-	}
+	if (number == __NR_close)
+		closed((uint32_t)call->args[0], (uint32_t)call->args[0]);
 	return EVENT_CALL_OTHER;
 }

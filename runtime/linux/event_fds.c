@@ -6,7 +6,6 @@
 #include <asm/statfs.h>
 #include <linux/fcntl.h>
 #include <linux/fs.h>
-#include <linux/futex.h>
 #include <linux/magic.h>
 #include <linux/resource.h>
 #include <linux/stat.h>
@@ -26,7 +25,7 @@
 #define PIPEFS_MAGIC 0x50495045
 #endif
 
-enum { REMEMBERED = 65536, LOOK_NS = 100000000 };
+enum { REMEMBERED = 65536 };
 
 /* What a number is. */
 struct known {
@@ -173,36 +172,6 @@ void event_fds_forget(uint64_t first, uint64_t last)
 		return;
 	for (uint64_t fd = first; fd <= last && fd < REMEMBERED; fd++)
 		__atomic_store_n(&table[fd].event, 0, __ATOMIC_RELEASE);
-}
-
-struct closing event_closing(uint32_t event)
-{
-	const struct core_event *closing = core_event(event);
-
-	return (struct closing){
-		.event = event,
-		.generation = closing->generation,
-		.looked = __atomic_load_n(&closing->looked, __ATOMIC_ACQUIRE),
-	};
-}
-
-void event_closed(const struct closing *closing)
-{
-	const struct {
-		int64_t seconds, nanoseconds;
-	} limit = {0, LOOK_NS};
-	const struct control_message message = {
-		.what = CONTROL_CLOSED,
-		.event = closing->event,
-		.generation = closing->generation,
-	};
-	uint32_t *looked = &core_event(closing->event)->looked;
-
-	if (!control_send(&message, -1))
-		return;
-	while (__atomic_load_n(looked, __ATOMIC_ACQUIRE) == closing->looked)
-		if (sys(__NR_futex, looked, FUTEX_WAIT, closing->looked, &limit) == -ETIMEDOUT)
-			return;
 }
 
 bool event_fd_drain(uint64_t fd, uint32_t event)

@@ -25,16 +25,6 @@ int64_t event_fd_make(uint32_t event, bool cloexec);
 /* The number @fd, or those from @first to @last, are no longer what they were. */
 void event_fds_forget(uint64_t first, uint64_t last);
 
-/*
- * Around a call that closes a descriptor of @event: which is gone when the second returns, if no
- * other descriptor is left and the monitor is not asleep. The program sees what it has closed.
- */
-struct closing {
-	uint32_t event, generation, looked;
-};
-struct closing event_closing(uint32_t event);
-void event_closed(const struct closing *closing);
-
 /* Takes out of the pipe what makes it readable; false when there was nothing. */
 bool event_fd_drain(uint64_t fd, uint32_t event);
 

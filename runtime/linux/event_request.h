@@ -37,7 +37,7 @@ int64_t event_pass(struct thread *thread, struct syscall *call,
 void event_take_back(struct thread *thread, int fd);
 
 bool event_passed_any(void);
-/* Descriptors from @first to @last are closed. */
+/* The program has closed these numbers. */
 void event_passed_closed(uint32_t first, uint32_t last);
 
 #endif

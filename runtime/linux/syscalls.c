@@ -89,6 +89,8 @@ static syscall_handler *const handlers[] = {
 	[__NR_sigaltstack] = sys_sigaltstack,
 
 	/* threads and processes */
+	[__NR_wait4] = sys_wait4,
+	[__NR_waitid] = sys_waitid,
 	[__NR_arch_prctl] = sys_arch_prctl,
 	[__NR_clone] = sys_clone,
 	[__NR_clone3] = sys_clone3,

@@ -85,7 +85,7 @@ syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys
 syscall_handler sys_limit;
 
 /* event_open.c */
-syscall_handler sys_perf_event_open, sys_prctl, sys_namespaces;
+syscall_handler sys_perf_event_open, sys_prctl, sys_namespaces, sys_wait4, sys_waitid;
 
 /* self_memory.c: all calls that write to a descriptor */
 syscall_handler sys_write;

@@ -107,7 +107,10 @@ void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags)
 /* It may be killed before it can say that it is there. */
 static void watch_child(uint32_t page, int32_t pid)
 {
-	const struct control_message message = {.what = CONTROL_WATCH, .page = page};
+	const struct control_message message = {
+		.what = CONTROL_WATCH,
+		.pid = core_task(page)->pid,
+	};
 	int64_t fd = sys(__NR_pidfd_open, pid, 0);
 
 	if (fd < 0)
@@ -290,10 +293,11 @@ uint32_t tasks_find(int32_t tid)
 
 void tasks_watch(uint32_t page)
 {
+	const int32_t pid = core_task(page)->pid;
 	const struct control_message message = {
 		.what = CONTROL_WATCH,
-		.page = page,
-		.own = core_task(page)->pid == (int32_t)sys(__NR_getpid),
+		.pid = pid,
+		.own = pid == (int32_t)sys(__NR_getpid),
 	};
 
 	control_send(&message, -1);

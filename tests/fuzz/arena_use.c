@@ -72,7 +72,7 @@ static unsigned int count_rings(void)
 /* That are measured: others may be left, until somebody takes their page. */
 static unsigned int count_tasks(void)
 {
-	const struct arena_pages *pages = core_arena(0);
+	const struct arena_header *pages = core_arena(0);
 	unsigned int tasks = 0;
 
 	for (uint32_t page = 1; page <= pages->used && page < ARENA_PAGES; page++)
