@@ -17,6 +17,12 @@
 struct core_task;
 struct core_event;
 
+/*
+ * Sees to it that the whole arena is attached, of which a process that has no event yet has mapped
+ * the threads alone: somebody else may just have attached events to its tasks. False: it cannot be.
+ */
+bool core_host_whole(void);
+
 /* ---- times ---- */
 
 /* The processor's time stamp counter. core/time.c turns it into nanoseconds. */

@@ -40,6 +40,12 @@ static void unlink_live(struct core_task *task)
 	task->live = 0;
 }
 
+/* Whether there are any, and can be looked at from here. */
+static bool has_events(void)
+{
+	return core_nr_events() && core_host_whole();
+}
+
 /* ---- begin ---- */
 
 static bool is_inherited(const struct core_event *event, uint64_t flags)
@@ -85,7 +91,7 @@ void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t 
 	task->parent = parent ? core_page(parent) : 0;
 	core_lock(&core_tree()->lock);
 	link_live(task);
-	if (core_nr_events()) {
+	if (has_events()) {
 		core_task_lock(task);
 		if (parent)
 			copy_groups(task, parent, flags);
@@ -101,7 +107,7 @@ static void tell_of_birth(struct core_task *task, bool begun)
 {
 	struct core_task *parent = core_task(task->parent);
 
-	if (!core_nr_events() || !task->parent)
+	if (!has_events() || !task->parent)
 		return;
 	core_lock(&core_tree()->lock);
 	if (parent->live) {
@@ -125,6 +131,14 @@ void core_task_begun(struct core_task *task)
 {
 	core_clock_start(task);
 	tell_of_birth(task, true);
+	if (!has_events())
+		return;
+	/* Not before: who binds it looks at where it is, with the lock that this is done without.
+	 */
+	if (task->bound)
+		core_task_cpu(task, core_host_cpu());
+	if (task->switches)
+		core_tell_first_run(task);
 }
 
 /* ---- end ---- */
@@ -231,7 +245,7 @@ static void on_exec(struct core_task *task)
 
 void core_task_exec(struct core_task *task, const char *comm)
 {
-	if (!core_nr_events()) {
+	if (!has_events()) {
 		name(task, comm);
 		return;
 	}

@@ -54,6 +54,8 @@ static inline void core_sampling_out(struct core_event *event, uint64_t counter)
 void core_tell_fork(struct core_task *parent, const struct core_task *child);
 /* @child, the caller's, in its name spaces, to its parent's events. */
 void core_tell_begun(struct core_task *parent, const struct core_task *child);
+/* @task runs for the first time. */
+void core_tell_first_run(struct core_task *task);
 /* Before its events leave it; and for each inherited one with inherit_stat its counts. */
 void core_tell_exit(struct core_task *task);
 void core_tell_read(struct core_event *event);

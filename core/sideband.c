@@ -325,6 +325,15 @@ void core_switched(struct core_task *task, uint64_t since, bool preempted)
 	core_unlock(&task->lock);
 }
 
+void core_tell_first_run(struct core_task *task)
+{
+	core_lock(&task->lock);
+	core_for_each_event(event, task)
+		if (event->attr.context_switch && listens(event, task))
+			tell_switch(event, 0, 0);
+	core_unlock(&task->lock);
+}
+
 void core_cgroup_made(struct core_task *task, uint64_t id, const char *path)
 {
 	const struct record record = {

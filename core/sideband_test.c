@@ -455,6 +455,8 @@ static void switches(void **state)
 	core_switched(fake.task, 6000, true);
 	switch_is(&l, PERF_RECORD_SWITCH, out | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, 6000);
 	switch_is(&l, PERF_RECORD_SWITCH, 0, fake.tsc);
+	core_tell_first_run(fake.task);
+	switch_is(&l, PERF_RECORD_SWITCH, 0, fake.tsc);
 	nothing(&l);
 }
 

@@ -25,6 +25,11 @@
 /* Threads are numbered by their pages; this is none's. */
 enum { MONITOR = ARENA_PAGES };
 
+bool core_host_whole(void)
+{
+	return true;
+}
+
 uint64_t core_host_tsc(void)
 {
 	return __rdtsc();

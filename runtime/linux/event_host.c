@@ -32,6 +32,11 @@
 
 #define SECOND 1000000000UL
 
+bool core_host_whole(void)
+{
+	return arena_events();
+}
+
 /* ---- times ---- */
 
 uint64_t core_host_tsc(void)

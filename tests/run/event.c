@@ -290,6 +290,23 @@ static void case_dup(void)
 	TRY(read(other, bytes, 8));
 }
 
+/* The numbers are free for anything else then. */
+static void case_close_range(void)
+{
+	int fd = own_faults(), kept = own_faults(), other;
+	char bytes[8];
+
+	need(!close_range((unsigned int)fd, (unsigned int)fd, CLOSE_RANGE_CLOEXEC));
+	TRY(read(fd, bytes, sizeof(bytes)));
+	need(!close_range((unsigned int)fd, (unsigned int)fd, 0));
+	TRY(read(fd, bytes, sizeof(bytes)));
+	other = open("/dev/null", O_RDONLY);
+	say("the same number: %d\n", other == fd);
+	TRY(read(other, bytes, sizeof(bytes)));
+	TRY(ioctl(other, PERF_EVENT_IOC_RESET, 0));
+	count_of(kept);
+}
+
 static void case_fork(void)
 {
 	int fd = own_faults(), status;
@@ -642,6 +659,68 @@ static void case_map_replaced(void)
 	TRY_AT(mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
 }
 
+static void map_ring(int fd)
+{
+	need(mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED);
+}
+
+/* Its mappings are gone when it is: then another size can be had. */
+static void case_map_of_the_dead(void)
+{
+	int fd = own_faults(), status;
+
+	for (int killed = 0; killed < 2; killed++) {
+		pid_t child = fork();
+
+		if (!child) {
+			map_ring(fd);
+			if (killed)
+				raise(SIGKILL);
+			_exit(0);
+		}
+		need(waitpid(child, &status, 0) == child);
+		char *other = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		report("after a child", other == MAP_FAILED ? -1 : 0);
+		munmap(other, 3 * PAGE);
+	}
+}
+
+/* There is not so much for one process to lock that rings could be left behind. */
+static void case_map_again_and_again(void)
+{
+	int status, left = 0;
+
+	for (int i = 0; i < 300; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			map_ring(own_faults());
+			if (i % 2)
+				raise(SIGKILL);
+			_exit(0);
+		}
+		need(waitpid(child, &status, 0) == child);
+		left += status && !WIFSIGNALED(status);
+	}
+	say("without: %d\n", left);
+}
+
+static void case_map_until_exec(void)
+{
+	char name[16];
+	int fd = own_faults();
+
+	map_ring(fd);
+	snprintf(name, sizeof(name), "%d", fd);
+	execl("/proc/self/exe", case_argv[0], "_unmapped", name, NULL);
+	need(!"exec");
+}
+
+static void case_unmapped(void)
+{
+	TRY_AT(mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, atoi(case_argv[2]), 0));
+}
+
 /* ---- waiting ---- */
 
 static int poll_of(int fd, int timeout)
@@ -804,6 +883,7 @@ const struct test_case cases[] = {
 	{"numbers", case_numbers},
 	{"no_more_descriptors", case_no_more_descriptors},
 	{"dup", case_dup},
+	{"close_range", case_close_range},
 	{"fork", case_fork},
 	{"exec", case_exec},
 	{"_after_exec", case_after_exec},
@@ -818,6 +898,10 @@ const struct test_case cases[] = {
 	{"prctl", case_prctl},
 	{"map", case_map},
 	{"map_replaced", case_map_replaced},
+	{"map_of_the_dead", case_map_of_the_dead},
+	{"map_again_and_again", case_map_again_and_again},
+	{"map_until_exec", case_map_until_exec},
+	{"_unmapped", case_unmapped},
 	{"poll_without_ring", case_poll_without_ring},
 	{"poll_for_end", case_poll_for_end},
 	{"poll_for_a_violent_end", case_poll_for_a_violent_end},
