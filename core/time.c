@@ -66,7 +66,7 @@ void core_clock_start(struct core_task *task)
 	if (task->clock_tsc)
 		return;
 	set(task, task->clock, core_host_tsc());
-	if (task->mapped)
+	if (task->mapped && core_host_whole())
 		core_pages_update(task);
 }
 
