@@ -41,15 +41,23 @@ def stat(*args):
     return counts
 
 
+def alike(found, expected):
+    """The C library looks at strings on the stack before main(), in pieces that begin where these lie:
+    a few instructions more or less."""
+    equal(sorted(found), sorted(expected), 'events')
+    for event, count in expected.items():
+        check(abs(found[event] - count) <= 64, '%s: %d and %d' % (event, found[event], count))
+
+
 def case_stat_counts_the_same_each_time_and_what_tally_stat_counts():
     events = 'instructions:u,branches:u'
     command = [WORK_STATIC, str(TURNS)]
     one = stat('-e', events, *command)
-    equal(stat('-e', events, *command), one)
+    alike(stat('-e', events, *command), one)
     check(LEAST_INSTRUCTIONS < one['instructions:u'] < MOST_INSTRUCTIONS, str(one))
     near(one['branches:u'], TURNS, 0.02, 'branches')
 
-    # The two leave other environments, which the start of a program goes through; the rest is equal.
+    # The two leave other environments, which the start of a program goes through; the rest is alike.
     ours = []
     for turns in (TURNS, 2 * TURNS):
         done = run(*HOST, TALLY, 'stat', '--json', '--pmu=user', '-e', events, '--', WORK_STATIC,
@@ -57,8 +65,8 @@ def case_stat_counts_the_same_each_time_and_what_tally_stat_counts():
         equal(done.returncode, 0, done.stderr)
         ours.append({row['event']: row['value'] for row in json.loads(done.stderr)['counts']})
     two = stat('-e', events, WORK_STATIC, str(2 * TURNS))
-    for event in events.split(','):
-        equal(ours[1][event] - ours[0][event], two[event] - one[event], event)
+    alike({event: ours[1][event] - ours[0][event] for event in one},
+          {event: two[event] - one[event] for event in one})
 
 
 def case_stat_without_events_has_all_of_its_own():

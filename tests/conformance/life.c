@@ -57,14 +57,17 @@ ABI_CASE("life.timer-sampling", "a clock samples every 10 microseconds without a
 		attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID;
 		fd = OPEN_SELF(&attr);
 		ring = MAP(fd, 512);
-		START(fd);
-		work_spin(50000000);
-		STOP(fd);
-		while ((header = NEXT_OF(&ring, PERF_RECORD_SAMPLE))) {
-			CHECK_EQ(SAMPLE(&attr, header).pid, getpid());
-			samples++;
+		/* A virtual machine may be without its processors for most of a turn. */
+		for (int turn = 0; turn < 10 && samples < 50; turn++) {
+			START(fd);
+			work_spin(50000000);
+			STOP(fd);
+			while ((header = NEXT_OF(&ring, PERF_RECORD_SAMPLE))) {
+				CHECK_EQ(SAMPLE(&attr, header).pid, getpid());
+				samples++;
+			}
 		}
-		CHECK_CMP(samples, >=, 50); /* of 5000 at best */
+		CHECK_CMP(samples, >=, 50); /* of 5000 a turn at best */
 		CHECK_OK(close(fd));
 		abi_unmap(&ring);
 	}
