@@ -333,21 +333,3 @@ void core_tell_first_run(struct core_task *task)
 			tell_switch(event, 0, 0);
 	core_unlock(&task->lock);
 }
-
-void core_cgroup_made(struct core_task *task, uint64_t id, const char *path)
-{
-	const struct record record = {
-		.type = PERF_RECORD_CGROUP,
-		.body = &id,
-		.size = sizeof(id),
-		.string = path,
-	};
-
-	if (!task->events)
-		return;
-	core_lock(&task->lock);
-	core_for_each_event(event, task)
-		if (event->attr.cgroup && listens(event, task))
-			tell(event, &record);
-	core_unlock(&task->lock);
-}
