@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "core/arena.h"
+#include "core/attach.h"
 #include "core/count.h"
 #include "core/counter.h"
 #include "core/output.h"
@@ -220,14 +221,11 @@ uint32_t fake_event(const struct perf_event_attr *attr, enum core_kind kind)
 	event->attr = *attr;
 	event->kind = (uint8_t)kind;
 	event->hardware = kind < CORE_HARDWARE_KINDS;
-	event->task = core_page(fake.task);
 	event->cpu = -1;
-	event->leader = core_index(event);
 	event->state = CORE_INACTIVE;
 	core_sampling_init(event);
 	core_task_lock(fake.task);
-	event->next = fake.task->events;
-	fake.task->events = core_index(event);
+	core_attach_event(fake.task, event, NULL);
 	core_schedule(fake.task);
 	core_task_unlock(fake.task);
 	core_task_update(fake.task);

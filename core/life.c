@@ -10,6 +10,7 @@
 #include "core/counter.h"
 #include "core/host.h"
 #include "core/lock.h"
+#include "core/newest.h"
 #include "core/output.h"
 #include "core/schedule.h"
 #include "core/time.h"
@@ -143,15 +144,20 @@ void core_task_begun(struct core_task *task)
 
 /* ---- end ---- */
 
-/* A copy is gone with its task: what it has counted is its event's. */
-static void end_copy(const struct core_task *task, struct core_event *copy)
+/* A copy leaves its group, and tells of what it has counted if that was asked for. */
+static void retire_copy(const struct core_task *task, struct core_event *copy)
 {
-	struct core_event *event = core_opened(copy);
-
 	core_count_times(task, copy);
 	core_leave_group(task, copy);
 	if (copy->attr.inherit_stat)
 		core_tell_read(copy);
+}
+
+/* A copy is gone with its task: what it has counted is its event's. */
+static void end_copy(struct core_event *copy)
+{
+	struct core_event *event = core_opened(copy);
+
 	core_fold_copy(copy);
 	core_event_free(copy);
 	if (event->state == CORE_EXITED && !event->children)
@@ -166,17 +172,37 @@ static void end_opened(struct core_event *event)
 		core_poll_wake(event);
 }
 
-/* @event does not measure @task any more. What it leads, if it stays, waits. */
-static void end_event(struct core_task *task, struct core_event *event)
+/* What does not measure @task any more, all of it or what was asked for: what stays of a group
+ * waits. */
+static bool ends(const struct core_event *event, bool exec)
 {
-	core_schedule_off(task, event);
-	if (event->parent) {
+	return !exec || (event->attr.remove_on_exec && !event->everybody);
+}
+
+static void end_events(struct core_task *task, bool exec)
+{
+	uint32_t next;
+
+	core_for_each_newest(event, task) {
+		if (!ends(event, exec))
+			continue;
+		core_schedule_off(task, event);
+		if (event->parent)
+			retire_copy(task, event);
+		else
+			core_count_state(task, event, CORE_EXITED);
+	}
+	for (uint32_t index = task->events; index; index = next) {
+		struct core_event *event = core_event(index);
+
+		next = event->next;
+		if (!ends(event, exec))
+			continue;
 		core_detach_event(task, event);
-		end_copy(task, event);
-	} else {
-		core_count_state(task, event, CORE_EXITED);
-		core_detach_event(task, event);
-		end_opened(event);
+		if (event->parent)
+			end_copy(event);
+		else
+			end_opened(event);
 	}
 }
 
@@ -185,8 +211,7 @@ static void end_task(struct core_task *task)
 	core_task_lock(task);
 	if (task->events)
 		core_tell_exit(task);
-	while (task->events)
-		end_event(task, core_event(task->events));
+	end_events(task, false);
 	core_disown_events(task);
 	core_schedule(task);
 	core_clock_stop(task);
@@ -224,22 +249,14 @@ static void name(struct core_task *task, const char *comm)
 
 static void on_exec(struct core_task *task)
 {
-	uint32_t next;
-
-	for (uint32_t index = task->events; index; index = next) {
-		struct core_event *event = core_event(index);
-
-		next = event->next;
-		if (event->everybody)
+	core_for_each_event(event, task) {
+		if (event->everybody || !event->attr.enable_on_exec)
 			continue;
-		if (event->attr.enable_on_exec) {
-			event->attr.enable_on_exec = 0;
-			if (event->state == CORE_OFF)
-				core_count_state(task, event, CORE_INACTIVE);
-		}
-		if (event->attr.remove_on_exec)
-			end_event(task, event);
+		event->attr.enable_on_exec = 0;
+		if (event->state == CORE_OFF)
+			core_count_state(task, event, CORE_INACTIVE);
 	}
+	end_events(task, true);
 	core_schedule(task);
 }
 

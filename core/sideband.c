@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Records of what happens to tasks. Each goes to all events of the task that asked for its kind and
- * are enabled, on their processor and in their cgroup:
+ * are enabled, on their processor and in their cgroup, the newest first, as the kernel does it:
  *
  *	| header | body: a few words | string, padded with zeros | trailer of core/record.h |
  */
@@ -15,6 +15,7 @@
 #include "core/core.h"
 #include "core/host.h"
 #include "core/lock.h"
+#include "core/newest.h"
 #include "core/output.h"
 #include "core/record.h"
 
@@ -139,7 +140,7 @@ static void tell_task(struct core_task *to, uint32_t type, const struct core_tas
 		.teller = to, /* a child comes to life in its parent */
 	};
 
-	core_for_each_event(event, to) {
+	core_for_each_newest(event, to) {
 		if (!wants_tasks(&event->attr) || !listens(event, to))
 			continue;
 		body.time = core_event_clock(event);
@@ -163,7 +164,7 @@ static void tell_namespaces(struct core_task *to, const struct core_task *task)
 	};
 	bool known = false;
 
-	core_for_each_event(event, to) {
+	core_for_each_newest(event, to) {
 		if (!event->attr.namespaces || !listens(event, to))
 			continue;
 		if (!known)
@@ -209,7 +210,7 @@ void core_tell_comm(struct core_task *task, const struct core_task *named, bool 
 		.string = named->comm,
 	};
 
-	core_for_each_event(event, task)
+	core_for_each_newest(event, task)
 		if (event->attr.comm && listens(event, task))
 			tell(event, &record);
 }
@@ -285,7 +286,7 @@ void core_mapped(struct core_task *task, const struct core_mapping *mapping)
 	if (!task->events)
 		return;
 	core_lock(&task->lock);
-	core_for_each_event(event, task)
+	core_for_each_newest(event, task)
 		if (wants_mapping(&event->attr, mapping) && listens(event, task))
 			tell_mapping(event, task, mapping);
 	core_unlock(&task->lock);
@@ -316,7 +317,7 @@ void core_switched(struct core_task *task, uint64_t since, bool preempted)
 	if (preempted)
 		out |= PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
 	core_lock(&task->lock);
-	core_for_each_event(event, task) {
+	core_for_each_newest(event, task) {
 		if (!event->attr.context_switch || !listens(event, task))
 			continue;
 		tell_switch(event, out, since);
@@ -328,7 +329,7 @@ void core_switched(struct core_task *task, uint64_t since, bool preempted)
 void core_tell_first_run(struct core_task *task)
 {
 	core_lock(&task->lock);
-	core_for_each_event(event, task)
+	core_for_each_newest(event, task)
 		if (event->attr.context_switch && listens(event, task))
 			tell_switch(event, 0, 0);
 	core_unlock(&task->lock);

@@ -127,6 +127,30 @@ static void on_its_processor_and_in_its_cgroup(void **state)
 	only(&l, PERF_RECORD_COMM);
 }
 
+/* Also of more than are looked at in one go. */
+static void the_newest_first(void **state)
+{
+	enum { MANY = 150 };
+	struct perf_event_attr attr = listener();
+	uint64_t last = UINT64_MAX;
+	struct listening l;
+	unsigned int told = 0;
+
+	(void)state;
+	attr.comm = 1;
+	l = listen(&attr);
+	for (unsigned int i = 1; i < MANY; i++)
+		assert_int_equal(core_set_output(fake_event(&attr, CORE_ZERO), core_index(l.event)),
+				 0);
+	core_task_comm(fake.task, fake.task, "all");
+	for (const struct tally_record *record; (record = next(&l)); told++) {
+		assert_true(record->id.id < last);
+		last = record->id.id;
+	}
+	assert_int_equal(told, MANY);
+	assert_int_equal(last, l.event->id);
+}
+
 static void without_a_trailer(void **state)
 {
 	struct perf_event_attr attr = listener();
@@ -482,6 +506,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 		CASE(only_who_asked_and_is_enabled),
 		CASE(on_its_processor_and_in_its_cgroup),
+		CASE(the_newest_first),
 		CASE(without_a_trailer),
 		CASE(names),
 		CASE(forks_and_exits),

@@ -181,10 +181,21 @@ static void draw_sampling(struct perf_event_attr *attr)
 	attr->watermark = one_in(4);
 }
 
+/* A processor has four, and who watches all of it takes some of them. */
+static bool may_watch(void)
+{
+	unsigned int live = 0;
+
+	for (unsigned int i = 0; i < SLOTS; i++)
+		live += slots[i].fd >= 0 && slots[i].attr.type == PERF_TYPE_BREAKPOINT;
+	return live < 2;
+}
+
 static struct perf_event_attr draw_attr(void)
 {
 	static const uint32_t sizes[] = {64, 72, 80, 96, 104, 112, 120, 0, 8, 63, 4096, 1 << 20};
-	struct perf_event_attr attr = one_in(2) ? draw_watchpoint() : draw_software();
+	struct perf_event_attr attr =
+		one_in(2) && may_watch() ? draw_watchpoint() : draw_software();
 
 	if (one_in(30))
 		attr.type = 0x7ffffff0 + below(8);
