@@ -167,6 +167,13 @@ short core_poll_peek(uint32_t event);
  * core_task_forked() with pid and tid.
  */
 void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags);
+
+/*
+ * The threads of process @pid are in no event of every task that is opened from now on. For who
+ * traces the caller: it would wait for the lock of its own task while the caller, which has taken
+ * that to look at it, is stopped and waits for it.
+ */
+void core_task_apart(int32_t pid);
 void core_task_forked(struct core_task *task);
 void core_task_begun(struct core_task *task);
 /* Its thread has ended: by itself, or by whoever finds that it is no more. */

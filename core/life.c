@@ -92,14 +92,25 @@ void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t 
 	task->parent = parent ? core_page(parent) : 0;
 	core_lock(&core_tree()->lock);
 	link_live(task);
+	task->apart = parent && parent->apart && flags & CLONE_THREAD;
 	if (has_events()) {
 		core_task_lock(task);
 		if (parent)
 			copy_groups(task, parent, flags);
-		copy_groups(task, core_everybody(), flags);
+		if (!task->apart)
+			copy_groups(task, core_everybody(), flags);
 		core_schedule(task);
 		core_task_unlock(task);
 	}
+	core_unlock(&core_tree()->lock);
+}
+
+void core_task_apart(int32_t pid)
+{
+	core_lock(&core_tree()->lock);
+	for (uint32_t page = core_tree()->live; page; page = core_task(page)->next_live)
+		if (core_task(page)->pid == pid)
+			core_task(page)->apart = true;
 	core_unlock(&core_tree()->lock);
 }
 

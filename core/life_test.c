@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/arena.h"
+#include "core/schedule.h"
 #include "core/test_tree.h"
 #include "core/time.h"
 
@@ -457,6 +458,47 @@ static void an_event_for_all_counts_all(void **state)
 	assert_int_equal(fake.task->events, 0);
 }
 
+/* One of two threads is found to trace the caller: then neither has any part in it. */
+static void who_traces_the_caller_is_in_no_event_for_all(void **state)
+{
+	struct perf_event_attr attr = test_instructions();
+	struct core_task *tracer = tree_clone(2, 0), *before = tree_clone(3, CLONE_THREAD), *after;
+	uint32_t first = tree_open(&attr, NULL, 0, 0), event;
+	uint64_t looked;
+
+	(void)state;
+	before->pid = tracer->pid;
+	core_task_apart(tracer->pid);
+	event = tree_open(&attr, NULL, 0, 0);
+	tree_work(1);
+	tree_run(2);
+	tree_work(10);
+	after = tree_clone(4, CLONE_THREAD);
+	after->pid = tracer->pid;
+	tree_clone(5, 0);
+	for (uint32_t page = 3; page <= 4; page++) {
+		tree_run(page);
+		tree_work(100);
+	}
+	/* what was opened before goes on, and with it all that is done to it */
+	assert_int_equal(tree_value(first), 111);
+	assert_int_equal(tree_value(event), 1);
+	tree_run(5);
+	tree_work(1000);
+	assert_int_equal(tree_value(event), 1001);
+	/* who does something to all does not lock who is apart, and so has not looked at it */
+	tree_run(FIRST_PAGE);
+	looked = tracer->looked;
+	tree_work(1);
+	core_disable(event, false);
+	core_enable(event, false);
+	tree_open(&attr, NULL, 0, event);
+	assert_int_equal(tracer->looked, looked);
+	core_task_lock(tracer);
+	assert_int_not_equal(tracer->looked, looked);
+	core_task_unlock(tracer);
+}
+
 static void the_clock_of_a_processor_never_stands(void **state)
 {
 	struct perf_event_attr attr = test_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
@@ -665,6 +707,7 @@ int main(void)
 		CASE(an_event_of_a_processor_counts_there),
 		CASE(who_is_bound_looks_where_it_runs),
 		CASE(an_event_for_all_counts_all),
+		CASE(who_traces_the_caller_is_in_no_event_for_all),
 		CASE(the_clock_of_a_processor_never_stands),
 		CASE(a_cgroup_counts_its_tasks),
 		CASE(clocks_stand_while_the_kernel_works),

@@ -172,6 +172,8 @@ static void install_copies(struct core_event *event, struct core_event *leader)
 		struct core_task *task = core_task(page);
 		struct core_event *copy_of_leader = NULL;
 
+		if (task->apart)
+			continue;
 		core_task_lock(task);
 		if (leader)
 			copy_of_leader = core_find_copy(task, leader);

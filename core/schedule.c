@@ -301,6 +301,8 @@ void core_schedule_all(void)
 	for (uint32_t page = core_tree()->live; page; page = core_task(page)->next_live) {
 		struct core_task *task = core_task(page);
 
+		if (task->apart)
+			continue;
 		core_task_lock(task);
 		core_schedule(task);
 		core_task_unlock(task);

@@ -113,6 +113,13 @@ static void need_clock(void)
 			return;
 }
 
+/* Who traces the caller, and who traces that one, cannot be measured by it. */
+static void leave_tracers(const struct thread *thread)
+{
+	for (int32_t tid = proc_tracer_of(thread->tid); tid; tid = proc_tracer_of(tid))
+		core_task_apart(proc_process_of(tid));
+}
+
 int64_t event_open(struct thread *thread, struct event_request *request)
 {
 	need_clock();
@@ -122,8 +129,10 @@ int64_t event_open(struct thread *thread, struct event_request *request)
 		error = find_target(request, thread);
 	if (error)
 		return error;
-	if (!request->target.task)
+	if (!request->target.task) {
 		tasks_sweep();
+		leave_tracers(thread);
+	}
 	event = core_open(&request->attr.attr, &request->target, request->group, request->flags,
 			  &request->rights);
 	if (event < 0)

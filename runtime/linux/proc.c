@@ -122,12 +122,22 @@ uint32_t proc_device_type(const char *name)
 	return read_text(path, text) ? (uint32_t)number(text) : UINT32_MAX;
 }
 
-int32_t proc_process_of(int32_t tid)
+static int32_t number_in_status(int32_t tid, const char *name)
 {
 	char path[32], text[TEXT];
 
 	format(path, sizeof(path), "/proc/%d/status", (int64_t)tid);
-	return read_text(path, text) ? (int32_t)field(text, "Tgid") : 0;
+	return read_text(path, text) ? (int32_t)field(text, name) : 0;
+}
+
+int32_t proc_process_of(int32_t tid)
+{
+	return number_in_status(tid, "Tgid");
+}
+
+int32_t proc_tracer_of(int32_t tid)
+{
+	return number_in_status(tid, "TracerPid");
 }
 
 uint64_t proc_physical(uint64_t address)

@@ -23,8 +23,9 @@ uint64_t proc_migrations(int32_t pid, int32_t tid);
 /* The number of a device that events can be of; UINT32_MAX: there is none. */
 uint32_t proc_device_type(const char *name);
 
-/* The process of a thread. */
+/* The process of a thread, and the thread that traces it. */
 int32_t proc_process_of(int32_t tid);
+int32_t proc_tracer_of(int32_t tid);
 
 /* The physical address of @address, for who may know it. */
 uint64_t proc_physical(uint64_t address);

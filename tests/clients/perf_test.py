@@ -293,6 +293,25 @@ def case_annotate_shows_the_loop():
     check(5 <= len(loop) <= 15, 'instructions of the loop, of about the same share:\n' + done.stdout)
 
 
+# ---- perf, traced ----
+
+def case_a_tracer_does_not_wait_for_whom_it_has_stopped():
+    need('perf', 'strace')
+    trace = path_of('trace')
+    strace = ['strace', '-f', '-o', trace]
+    done = inside(*strace, 'perf', 'stat', '-x', ',', '-a', '-e', 'instructions:u', WORK_STATIC,
+                  str(TURNS))
+    counted = number(r'(\d+),,instructions:u', done.stderr)
+    check(LEAST_INSTRUCTIONS < counted < 2 * MOST_INSTRUCTIONS, done.stderr)
+    # perf tries what it can record with an event of every task
+    path = path_of('traced.data')
+    inside(*strace, 'perf', 'record', '-q', '-o', path, '-e', 'instructions:u', '-c', '100003',
+           WORK, str(TURNS))
+    check_profile(report(path))
+    with open(trace) as file:
+        contains(file.read(), 'exited with 0')
+
+
 # ---- perf top ----
 
 def case_top_lists_what_runs():
