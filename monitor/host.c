@@ -73,6 +73,8 @@ void core_host_kick(struct core_task *task)
 	uint32_t page = core_page(task);
 	siginfo_t info = {.si_signo = KICK_SIGNAL, .si_code = SI_QUEUE};
 
+	/* As in the runtime's. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!arena_inside(page) || !arena_locked(page))
 		return;
 	info.si_pid = getpid();

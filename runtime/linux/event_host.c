@@ -96,7 +96,8 @@ void core_host_kick(struct core_task *task)
 		(const struct thread *)((const char *)task - offsetof(struct thread, events));
 	siginfo_t info = {.si_signo = KICK_SIGNAL, .si_code = SI_QUEUE};
 
-	/* Who is not in translated code comes to look by itself. */
+	/* Who is not in translated code comes to look by itself; he says that he is, and looks. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&thread->inside, __ATOMIC_SEQ_CST) || !arena_alive(thread->page))
 		return;
 	info.si_pid = (int)sys(__NR_getpid);

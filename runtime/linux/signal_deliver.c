@@ -150,10 +150,9 @@ void linux_deliver(struct thread *thread)
 {
 	if (thread->pending & PENDING_NOTE)
 		deliver_note(thread);
-	if (thread->pending & PENDING_KICK) {
+	if (thread->pending & PENDING_KICK)
 		__atomic_and_fetch(&thread->pending, ~(uint32_t)PENDING_KICK, __ATOMIC_RELAXED);
-		tasks_update(thread);
-	}
+	tasks_update(thread);
 	if (thread->task->detach != DETACH_COMING)
 		return;
 	__atomic_and_fetch(&thread->pending, ~(uint32_t)PENDING_SUMMONS, __ATOMIC_RELAXED);

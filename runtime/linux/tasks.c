@@ -234,8 +234,10 @@ void tasks_follow(struct thread *thread)
 {
 	struct core_task *task = &thread->events;
 
-	if (!arena_events())
+	if (!arena_events()) {
+		task->changed = 0;
 		return;
+	}
 	if (task->bound) /* to ask takes as long as all the rest */
 		core_task_cpu(task, tasks_cpu());
 	core_task_regroup(task); /* nobody tells whom somebody else has moved */

@@ -128,13 +128,33 @@ static void empty(struct cache *cache)
 	__atomic_store_n(&emptying, 0, __ATOMIC_SEQ_CST);
 }
 
+/* ---- in and out ---- */
+
+/* Nothing of what the thread did inside comes after that. */
+static void come_out(struct thread *thread)
+{
+	__atomic_store_n(&thread->inside, 0, __ATOMIC_RELEASE);
+}
+
+/*
+ * Whoever changes what is to be counted leaves a thread alone that is not inside, since it looks by
+ * itself: here, between saying that it is and being it, and so with a full barrier before.
+ */
+static bool stays_inside(struct thread *thread)
+{
+	if (!__atomic_load_n(&thread->events.changed, __ATOMIC_SEQ_CST))
+		return true;
+	come_out(thread);
+	return false;
+}
+
 /* From here on the cache stays as it is for the thread, or false: wait. */
 static bool go_inside(struct thread *thread)
 {
 	__atomic_exchange_n(&thread->inside, cache_inside(cache_of(thread)), __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&emptying, __ATOMIC_SEQ_CST))
-		return true;
-	__atomic_store_n(&thread->inside, 0, __ATOMIC_SEQ_CST);
+		return stays_inside(thread);
+	come_out(thread);
 	return false;
 }
 
@@ -184,12 +204,13 @@ static uint64_t make(struct thread *thread, enum arrival arrival)
 	if (id) {
 		fill_tables(cache, arrival, id);
 		address = (uint64_t)cache->lookup.code + cache->lookup.entries[id].body;
-		thread->inside = cache_inside(cache);
+		/* Nobody empties it: he would have the lock. */
+		__atomic_exchange_n(&thread->inside, cache_inside(cache), __ATOMIC_SEQ_CST);
 	}
 	lock_give(&lock);
 	if (!id && !vsyscall(thread))
 		linux_fault(thread, fault.signo, fault.code, fault.address);
-	return address;
+	return address && stays_inside(thread) ? address : 0;
 }
 
 static uint64_t find(struct thread *thread)
@@ -250,6 +271,26 @@ static void go_slowly(struct thread *thread)
 	}
 }
 
+static bool is_changed(const struct thread *thread)
+{
+	return __atomic_load_n(&thread->events.changed, __ATOMIC_RELAXED);
+}
+
+/* Before each instruction that is executed alone. False: there is something to be delivered. */
+static bool before_insn(struct thread *thread)
+{
+	const struct cache *cache = cache_of(thread);
+
+	if (cache_is_slow(cache))
+		linux_step_before(thread);
+	if (cache->does.extras & CORE_EXTRA_BREAKPOINTS && !linux_before_insn(thread))
+		return false;
+	if (cache_is_slow(cache_of(thread)) &&
+	    thread->events.extras & (CORE_EXTRA_BRANCH_STACK | CORE_EXTRA_CALL_STACK))
+		linux_branch_before(thread);
+	return true;
+}
+
 /* @arrival is what was missing when the thread came out. */
 _Noreturn static void go_on(struct thread *thread, enum arrival arrival)
 {
@@ -264,26 +305,22 @@ _Noreturn static void go_on(struct thread *thread, enum arrival arrival)
 			linux_due(thread);
 			arrival = ARRIVE_DIRECT;
 		}
-		if (__atomic_load_n(&thread->pending, __ATOMIC_RELAXED)) {
+		if (__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) || is_changed(thread)) {
 			thread->step = 0;
 			thread->inside = 0;
 			linux_deliver(thread);
 			arrival = ARRIVE_DIRECT;
 		}
-		if (cache_is_slow(cache_of(thread))) {
-			arrival = ARRIVE_DIRECT;
-			linux_step_before(thread);
+		if (cache_of(thread)->does.extras) {
+			if (cache_is_slow(cache_of(thread)))
+				arrival = ARRIVE_DIRECT;
+			if (!before_insn(thread))
+				continue;
 		}
-		if (cache_of(thread)->does.extras & CORE_EXTRA_BREAKPOINTS &&
-		    !linux_before_insn(thread))
-			continue;
-		if (cache_is_slow(cache_of(thread)) &&
-		    thread->events.extras & (CORE_EXTRA_BRANCH_STACK | CORE_EXTRA_CALL_STACK))
-			linux_branch_before(thread);
 		address = step(thread);
 		if (!address && arrival == ARRIVE_DIRECT)
 			address = find(thread);
-		if (!address)
+		if (!address && !is_changed(thread))
 			address = make(thread, arrival);
 		arrival = ARRIVE_DIRECT;
 	}
@@ -331,8 +368,8 @@ static void drain(struct thread *thread)
 	thread->regs.rip = trace_block_at(thread->cache)->pc;
 	thread->branches.pc = 0; /* it has not been executed yet */
 	tracer_drain(thread);
-	if (!__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) &&
-	    !__atomic_load_n(&thread->events.changed, __ATOMIC_RELAXED) && !is_due(thread))
+	if (!__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) && !is_changed(thread) &&
+	    !is_due(thread))
 		translate_enter();
 }
 
@@ -359,7 +396,7 @@ void translate_left(struct thread *thread)
 		thread->regs.rip = target.pc;
 	}
 	tracer_drain(thread);
-	__atomic_store_n(&thread->inside, 0, __ATOMIC_SEQ_CST);
+	come_out(thread);
 	switch (target.kind) {
 	case EXIT_SYSCALL:
 		system_call(thread, target.length);
