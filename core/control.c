@@ -13,12 +13,33 @@
 
 /* ---- what is done, with the lock of the event's task ---- */
 
-typedef void action(const struct core_task *task, struct core_event *event);
+/* To an event, and to a whole group at once: its members are looked at together, since regions of
+ * programs begin and end with that. */
+struct action {
+	void (*event)(const struct core_task *task, struct core_event *event);
+	void (*group)(const struct core_task *task, struct core_event *leader);
+	bool ended; /* also when the task has ended: @task is NULL */
+};
+
+static bool is_off(const struct core_event *event)
+{
+	return event->state == CORE_OFF || event->state == CORE_ERROR;
+}
 
 static void enable(const struct core_task *task, struct core_event *event)
 {
-	if (event->state == CORE_OFF || event->state == CORE_ERROR)
+	if (is_off(event))
 		core_count_state(task, event, CORE_INACTIVE);
+}
+
+static void enable_group(const struct core_task *task, struct core_event *leader)
+{
+	/* As it was until now, before any of it changes: the times of all go with the leader. */
+	core_for_each_in_group(event, leader)
+		core_count_times(task, event);
+	core_for_each_in_group(event, leader)
+		if (is_off(event))
+			event->state = CORE_INACTIVE;
 }
 
 void core_switch_off(const struct core_task *task, struct core_event *event)
@@ -29,7 +50,95 @@ void core_switch_off(const struct core_task *task, struct core_event *event)
 	core_count_state(task, event, CORE_OFF);
 }
 
+static void switch_off_group(const struct core_task *task, struct core_event *leader)
+{
+	core_for_each_in_group(event, leader)
+		if (event->state == CORE_ACTIVE)
+			core_count_out(task, event);
+		else
+			core_count_times(task, event);
+	core_for_each_in_group(event, leader)
+		if (core_enabled(event) || event->state == CORE_ERROR)
+			event->state = CORE_OFF;
+}
+
+static void reset_group(const struct core_task *task, struct core_event *leader)
+{
+	core_for_each_in_group(event, leader)
+		core_count_reset(task, event);
+}
+
+static const struct action enabling = {enable, enable_group};
+static const struct action disabling = {core_switch_off, switch_off_group};
+static const struct action resetting = {core_count_reset, reset_group, .ended = true};
+
 /* ---- to whom ---- */
+
+static void act_here(struct core_event *event, bool group, const struct action *what)
+{
+	struct core_task *task = core_event_lock(event);
+	struct core_event *leader = core_leader(event);
+
+	if (!task && !what->ended)
+		return;
+	if (group)
+		what->group(task, leader);
+	else
+		what->event(task, event);
+	if (!task)
+		return;
+	core_schedule_group(task, leader);
+	core_task_unlock(task);
+}
+
+static void act_on_copies(struct core_event *event, const struct action *what)
+{
+	core_for_each_copy(copy, event)
+		act_here(copy, false, what);
+}
+
+/* With the tree's lock: it keeps lists of copies and groups as they are. */
+static void act_everywhere(struct core_event *event, bool group, const struct action *what)
+{
+	act_here(event, group, what);
+	if (group) {
+		core_for_each_in_group(member, core_leader(event))
+			act_on_copies(member, what);
+	} else {
+		act_on_copies(event, what);
+	}
+	if (event->everybody)
+		core_schedule_all();
+}
+
+static int act(uint32_t index, bool group, const struct action *what)
+{
+	struct core_event *event = core_event(index);
+
+	if (!core_may_have_copies(event)) {
+		act_here(event, group, what);
+		return 0;
+	}
+	core_lock(&core_tree()->lock);
+	act_everywhere(event, group, what);
+	core_unlock(&core_tree()->lock);
+	return 0;
+}
+
+int core_enable(uint32_t event, bool group)
+{
+	return act(event, group, &enabling);
+}
+
+int core_disable(uint32_t event, bool group)
+{
+	return act(event, group, &disabling);
+}
+
+int core_reset(uint32_t event, bool group)
+{
+	return act(event, group, &resetting);
+}
 
 /* @task may be NULL: it has ended. */
 static void leave(struct core_task *task)
@@ -40,72 +149,8 @@ static void leave(struct core_task *task)
 	core_task_unlock(task);
 }
 
-/* Also when the task has ended, and there is nothing to lock: the count can still be reset. */
-static void act_here(struct core_event *event, bool group, action *act)
-{
-	struct core_task *task = core_event_lock(event);
-
-	if (group) {
-		core_for_each_in_group(member, core_leader(event))
-			act(task, member);
-	} else {
-		act(task, event);
-	}
-	leave(task);
-}
-
-static void act_on_copies(struct core_event *event, action *act)
-{
-	core_for_each_copy(copy, event)
-		act_here(copy, false, act);
-}
-
-/* With the tree's lock if there may be copies: it keeps lists of copies and groups as they are. */
-static void act_everywhere(struct core_event *event, bool group, action *act)
-{
-	act_here(event, group, act);
-	if (!core_may_have_copies(event))
-		return;
-	if (group) {
-		core_for_each_in_group(member, core_leader(event))
-			act_on_copies(member, act);
-	} else {
-		act_on_copies(event, act);
-	}
-	if (event->everybody)
-		core_schedule_all();
-}
-
-static int act(uint32_t index, bool group, action *what)
-{
-	struct core_event *event = core_event(index);
-	bool copies = core_may_have_copies(event);
-
-	if (copies)
-		core_lock(&core_tree()->lock);
-	act_everywhere(event, group, what);
-	if (copies)
-		core_unlock(&core_tree()->lock);
-	return 0;
-}
-
-int core_enable(uint32_t event, bool group)
-{
-	return act(event, group, enable);
-}
-
-int core_disable(uint32_t event, bool group)
-{
-	return act(event, group, core_switch_off);
-}
-
-int core_reset(uint32_t event, bool group)
-{
-	return act(event, group, core_count_reset);
-}
-
 /* Most programs measure themselves: then it is one task, which is looked at once. */
-static void act_on_created(const struct core_task *creator, action *what)
+static void act_on_created(const struct core_task *creator, const struct action *what)
 {
 	struct core_task *locked = NULL;
 
@@ -116,14 +161,15 @@ static void act_on_created(const struct core_task *creator, action *what)
 			leave(locked);
 			locked = core_event_lock(event);
 		}
-		what(locked, event);
+		if (locked)
+			what->event(locked, event);
 	}
 	leave(locked);
 }
 
 int core_prctl(struct core_task *task, bool on)
 {
-	action *const what = on ? enable : core_switch_off;
+	const struct action *what = on ? &enabling : &disabling;
 	bool everybody = false;
 
 	core_lock(&core_tree()->lock);

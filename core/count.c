@@ -9,17 +9,18 @@
 
 void core_look_at_clock(struct core_task *task)
 {
-	if (!core_settings()->counters || task->everybody) {
-		task->now = core_clock_and_time(task, &task->looked);
-		return;
-	}
 	/*
 	 * Counts of events that take turns are scaled by their times. Then it matters when the
 	 * kernel let others run, which costs a system call to know.
 	 */
-	core_host_software(task, CORE_KIND_BIT(CORE_TASK_CLOCK));
-	task->now = core_counter_read(task, CORE_TASK_CLOCK);
-	task->looked = core_time();
+	if (core_settings()->counters && !task->everybody) {
+		core_host_software(task, CORE_KIND_BIT(CORE_TASK_CLOCK));
+		task->now = core_counter_read(task, CORE_TASK_CLOCK);
+		task->looked = core_host_tsc();
+		return;
+	}
+	task->looked = core_host_tsc();
+	task->now = core_clock_at(task, task->looked);
 }
 
 void core_look(struct core_task *task)
@@ -33,13 +34,6 @@ void core_look(struct core_task *task)
 static const struct core_task *task_of(const struct core_event *event)
 {
 	return event->state == CORE_EXITED ? NULL : core_task(event->task);
-}
-
-uint64_t core_count_counter(const struct core_task *task, const struct core_event *event)
-{
-	if (core_is_sum(event->kind))
-		return core_sum_read(task, event->kind);
-	return event->kind < CORE_COUNTED_KINDS ? core_counter_read(task, event->kind) : 0;
 }
 
 /*

@@ -15,7 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/core.h"
 #include "core/event.h"
+#include "core/sum.h"
 #include "core/task.h"
 
 /* Brings task->now and the counters of software events up to date. */
@@ -35,7 +37,13 @@ static inline bool core_may_have_copies(const struct core_event *event)
 }
 
 /* Where @event's counter stands. */
-uint64_t core_count_counter(const struct core_task *task, const struct core_event *event);
+static inline uint64_t core_count_counter(const struct core_task *task,
+					  const struct core_event *event)
+{
+	if (event->kind < CORE_COUNTED_KINDS)
+		return core_counter_read(task, (enum core_kind)event->kind);
+	return core_is_sum(event->kind) ? core_sum_read(task, event->kind) : 0;
+}
 
 /* Begins to count, and stops to. */
 void core_count_in(const struct core_task *task, struct core_event *event);

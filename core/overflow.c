@@ -133,7 +133,7 @@ static void adjust(struct core_event *event, uint64_t time, uint64_t events)
 /* Frequencies are those of the time that the task runs. */
 static void follow_frequency(struct core_event *event, uint64_t events)
 {
-	uint64_t now = core_clock(core_task(event->task));
+	uint64_t now = core_clock_at(core_task(event->task), core_host_tsc());
 	uint64_t time = now - event->last_time;
 	bool first = !event->last_time;
 

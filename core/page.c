@@ -14,6 +14,7 @@
 #include "core/arena.h"
 #include "core/core.h"
 #include "core/count.h"
+#include "core/host.h"
 #include "core/lock.h"
 #include "core/output.h"
 #include "core/ring.h"
@@ -50,8 +51,8 @@ static void tell(const struct core_event *event, struct perf_event_mmap_page *pa
 	page->time_mult = settings->tsc_mult;
 	page->time_shift = (uint16_t)settings->tsc_shift;
 	/* The times above are of when the task was looked at. */
-	page->time_offset =
-		event->state == CORE_EXITED ? -core_time() : -core_task(event->task)->looked;
+	page->time_offset = -core_nanoseconds(
+		event->state == CORE_EXITED ? core_host_tsc() : core_task(event->task)->looked);
 	page->cap_user_time_zero = page->cap_user_time && !event->attr.use_clockid;
 	page->time_zero = 0;
 	page->size = offsetof(struct perf_event_mmap_page, __reserved);

@@ -19,7 +19,7 @@ static bool is_callers(const struct core_task *task)
 {
 	const struct core_task *caller = core_host_task();
 
-	return caller && core_page(caller) == core_page(task);
+	return caller && (caller == task || core_page(caller) == core_page(task));
 }
 
 void core_task_unlock(struct core_task *task)
@@ -49,7 +49,7 @@ struct core_task *core_event_lock(const struct core_event *event)
 
 /* ---- in and out ---- */
 
-static void group_in(const struct core_task *task, struct core_event *leader)
+static inline void group_in(const struct core_task *task, struct core_event *leader)
 {
 	core_for_each_in_group(event, leader)
 		if (event->state == CORE_INACTIVE)
@@ -103,7 +103,7 @@ static bool take_room(struct room *room, struct core_event *leader)
 }
 
 /* Whether what @leader measures is what runs in @task. */
-static bool is_its_time(const struct core_task *task, const struct core_event *leader)
+static inline bool is_its_time(const struct core_task *task, const struct core_event *leader)
 {
 	if (task->everybody)
 		return true;
@@ -205,6 +205,10 @@ static void consider_turns(struct core_task *task, struct room *room)
 
 /* ---- what the code has to do ---- */
 
+struct wanted {
+	uint64_t kinds, sampled, extras; /* as in struct core_task */
+};
+
 static uint64_t extras_of(const struct core_event *event)
 {
 	uint64_t extras = 0;
@@ -233,43 +237,60 @@ static uint64_t wanted_by(const struct core_event *event)
 	return CORE_KIND_BIT(event->kind) | (asks ? CORE_KIND_BIT(CORE_L1D_LOAD_MISSES) : 0);
 }
 
+/* What @event, which is active, adds to what is wanted. */
+static inline void add_wanted(const struct core_event *event, struct wanted *to)
+{
+	/* Most count one kind and nothing else. */
+	if (event->kind < CORE_COUNTED_KINDS && !event->period) {
+		to->kinds |= CORE_KIND_BIT(event->kind);
+		return;
+	}
+	to->extras |= extras_of(event);
+	if (event->kind >= CORE_COUNTED_KINDS && !core_is_sum(event->kind))
+		return;
+	to->kinds |= wanted_by(event);
+	if (event->period)
+		to->sampled |= CORE_KIND_BIT(event->kind);
+}
+
 /* Says what is wanted now. Counters that count down are set anew by the task's own thread, since
  * the next overflow may be another event's. */
 static void publish(struct core_task *task)
 {
-	uint64_t wanted = 0, sampled = 0, extras = 0;
+	struct wanted now = {0};
 
-	core_for_each_event(event, task) {
-		if (event->state != CORE_ACTIVE)
-			continue;
-		extras |= extras_of(event);
-		if (event->kind >= CORE_COUNTED_KINDS && !core_is_sum(event->kind))
-			continue;
-		wanted |= wanted_by(event);
-		if (event->period)
-			sampled |= CORE_KIND_BIT(event->kind);
-	}
-	if (wanted == task->wanted && sampled == task->sampled && extras == task->extras &&
-	    !sampled)
+	core_for_each_event(event, task)
+		if (event->state == CORE_ACTIVE)
+			add_wanted(event, &now);
+	if (now.kinds == task->wanted && now.sampled == task->sampled &&
+	    now.extras == task->extras && !now.sampled)
 		return;
-	task->wanted = wanted;
-	task->sampled = sampled;
-	task->extras = extras;
+	task->wanted = now.kinds;
+	task->sampled = now.sampled;
+	task->extras = now.extras;
 	task->kick = true;
 	__atomic_store_n(&task->changed, 1, __ATOMIC_RELEASE);
 }
 
-/* There is room for all. */
+/* There is room for all, so none depends on another. */
+static bool is_roomy(const struct core_task *task)
+{
+	return !core_settings()->counters && !task->exclusive;
+}
+
+static inline void consider_alone(const struct core_task *task, struct core_event *leader)
+{
+	if (!is_here(task, leader))
+		core_schedule_off(task, leader);
+	else if (core_enabled(leader)) /* else it has been put off when it was disabled */
+		group_in(task, leader);
+}
+
 static void consider_all(struct core_task *task)
 {
-	core_for_each_event(event, task) {
-		if (!is_leader(event))
-			continue;
-		if (!is_here(task, event))
-			core_schedule_off(task, event);
-		else if (core_enabled(event)) /* else it has been put off when it was disabled */
-			group_in(task, event);
-	}
+	core_for_each_event(event, task)
+		if (is_leader(event))
+			consider_alone(task, event);
 }
 
 static void consider_by_rank(struct core_task *task)
@@ -288,10 +309,21 @@ static void consider_by_rank(struct core_task *task)
 void core_schedule(struct core_task *task)
 {
 	task->crowded = false;
-	if (core_settings()->counters || task->exclusive)
-		consider_by_rank(task);
-	else
+	if (is_roomy(task))
 		consider_all(task);
+	else
+		consider_by_rank(task);
+	if (!task->everybody)
+		publish(task);
+}
+
+void core_schedule_group(struct core_task *task, struct core_event *leader)
+{
+	if (!is_roomy(task)) {
+		core_schedule(task);
+		return;
+	}
+	consider_alone(task, leader);
 	if (!task->everybody)
 		publish(task);
 }

@@ -22,6 +22,8 @@ struct core_task *core_event_lock(const struct core_event *event);
 
 /* After any change of an event's state, and when turn, processor or cgroup have changed. */
 void core_schedule(struct core_task *task);
+/* The same when only the states of @leader and of its members have. */
+void core_schedule_group(struct core_task *task, struct core_event *leader);
 
 /* Puts a whole group, or a member, off: it is still enabled. */
 void core_schedule_off(const struct core_task *task, struct core_event *event);

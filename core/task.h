@@ -84,7 +84,7 @@ struct core_task {
 	bool switches;	   /* some event wants to be told when it does not run */
 	uint64_t software; /* kinds of software events in the list */
 	uint64_t now;	   /* its clock, as of the last look: core/count.h, */
-	uint64_t looked;   /* and core_time() then */
+	uint64_t looked;   /* and the time stamp counter then */
 
 	uint64_t clock;	    /* core/time.h: nanoseconds that it has run, as of `clock_tsc` */
 	uint64_t clock_tsc; /* 0: the clock stands */

@@ -5,7 +5,7 @@
 #include "core/host.h"
 #include "core/output.h"
 
-static uint64_t nanoseconds(uint64_t tsc)
+uint64_t core_nanoseconds(uint64_t tsc)
 {
 	const struct core_settings *settings = core_settings();
 
@@ -14,7 +14,7 @@ static uint64_t nanoseconds(uint64_t tsc)
 
 uint64_t core_time(void)
 {
-	return nanoseconds(core_host_tsc());
+	return core_nanoseconds(core_host_tsc());
 }
 
 /* The two words change together, and only the task's own thread changes them. */
@@ -30,16 +30,16 @@ static void set(struct core_task *task, uint64_t clock, uint64_t tsc)
 static uint64_t at(uint64_t clock, uint64_t since, uint64_t tsc)
 {
 	/* Counters of processors may differ by a little. */
-	return since && tsc > since ? clock + nanoseconds(tsc - since) : clock;
+	return since && tsc > since ? clock + core_nanoseconds(tsc - since) : clock;
 }
 
-uint64_t core_clock_and_time(const struct core_task *task, uint64_t *time)
+uint64_t core_clock_at(const struct core_task *task, uint64_t tsc)
 {
-	uint64_t clock, since, tsc;
+	uint64_t clock, since;
 	uint32_t before;
 
 	if (task->everybody)
-		return *time = core_time();
+		return core_nanoseconds(tsc);
 	for (unsigned int tries = 0; tries < CORE_TASK_TRIES; tries++) {
 		before = __atomic_load_n(&task->sequence, __ATOMIC_ACQUIRE);
 		clock = __atomic_load_n(&task->clock, __ATOMIC_RELAXED);
@@ -49,16 +49,7 @@ uint64_t core_clock_and_time(const struct core_task *task, uint64_t *time)
 			break;
 		__builtin_ia32_pause();
 	}
-	tsc = core_host_tsc();
-	*time = nanoseconds(tsc);
 	return at(clock, since, tsc);
-}
-
-uint64_t core_clock(const struct core_task *task)
-{
-	uint64_t time;
-
-	return core_clock_and_time(task, &time);
 }
 
 void core_clock_start(struct core_task *task)

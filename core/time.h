@@ -12,13 +12,13 @@
 
 #include "core/task.h"
 
-/* Since the processor started. */
+/* What the time stamp counter says, since the processor started, as a time; and that of now. */
+uint64_t core_nanoseconds(uint64_t tsc);
 uint64_t core_time(void);
 
-/* From anywhere. That of page 0 is core_time(). */
-uint64_t core_clock(const struct core_task *task);
-/* The same; @time: core_time() at that very moment. */
-uint64_t core_clock_and_time(const struct core_task *task, uint64_t *time);
+/* When the time stamp counter stood at @tsc, a moment ago: from anywhere. That of page 0 is
+ * core_time(). */
+uint64_t core_clock_at(const struct core_task *task, uint64_t tsc);
 
 /* The caller's: begins and ends a system call, or its life. */
 void core_clock_start(struct core_task *task);
