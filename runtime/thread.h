@@ -108,6 +108,7 @@ struct thread {
 	void *drain;
 
 	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
+	struct lookup *lookup_before; /* of the cache that it ran in before that one, or NULL */
 	int tid;
 	struct tracer *tracer; /* pmu/tracer.c; NULL: it has never traced */
 	struct task *task;     /* linux/task.h: all that only this process is to see */

@@ -61,7 +61,8 @@ static void set(struct task *task, int64_t ns)
 
 void clock_timer_follow(struct thread *thread)
 {
-	const int64_t ns = until_due(&thread->events);
+	const bool sampled = thread->events.counting_down & CORE_KINDS_SOFTWARE;
+	const int64_t ns = sampled ? until_due(&thread->events) : 0;
 
 	if (!ns)
 		clock_timer_stop(thread);

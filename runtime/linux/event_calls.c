@@ -5,6 +5,7 @@
 #include <asm/stat.h>
 #include <linux/close_range.h>
 #include <linux/fcntl.h>
+#include <linux/perf_event.h>
 #include <linux/stat.h>
 
 #include "core/core.h"
@@ -206,6 +207,35 @@ static syscall_handler *const whole_calls[] = {
 	[__NR_pselect6] = event_select,
 	[__NR_select] = event_select,
 };
+
+/* ---- in a hurry ---- */
+
+bool event_call_quick(struct thread *thread)
+{
+	uint64_t *const gpr = thread->regs.gpr;
+	event_switch *what = NULL;
+	uint32_t event;
+
+	switch ((uint32_t)gpr[REG_RAX]) {
+	case __NR_ioctl:
+		what = event_ioctl_switch((uint32_t)gpr[REG_RSI]);
+		if (!what)
+			return false;
+		break;
+	case __NR_read:
+		break;
+	default:
+		return false;
+	}
+	event = event_known(gpr[REG_RDI]);
+	if (!event)
+		return false;
+	tasks_update(thread);
+	gpr[REG_RAX] = (uint64_t)(what ? what(event, gpr[REG_RDX] & PERF_IOC_FLAG_GROUP)
+				       : read_event(event, gpr[REG_RSI], gpr[REG_RDX]));
+	tasks_update(thread);
+	return true;
+}
 
 static bool any;
 

@@ -16,6 +16,13 @@
 
 /* Whether any descriptor of this process may be an event, or was one: then it is to be asked. */
 bool event_calls_any(void);
+
+/*
+ * Regions of programs begin and end with some calls on events, which make no system call and are
+ * not to cost more than they must. True if the call that @thread->regs tell of was one of them, and
+ * has been made; of all others event_call() is asked.
+ */
+bool event_call_quick(struct thread *thread);
 int64_t event_call(struct thread *thread, struct syscall *call);
 
 /* Calls that change the memory map where events are mapped: event_map.c. The same in a child of
@@ -29,5 +36,9 @@ uint32_t event_maps_owner(void);
 /* ioctl(2) of an event: event_ioctl.c. fcntl(2): event_fcntl.c. mmap(2): event_map.c. */
 typedef int64_t event_handler(struct thread *thread, struct syscall *call, uint32_t event);
 event_handler event_ioctl, event_fcntl, event_mmap;
+
+/* Of event_call_quick(): what ioctl(2)'s @request does, or NULL. */
+typedef int event_switch(uint32_t event, bool group);
+event_switch *event_ioctl_switch(uint32_t request);
 
 #endif

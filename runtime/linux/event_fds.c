@@ -98,6 +98,16 @@ static uint32_t look_up(uint64_t fd)
 	return event;
 }
 
+/* As the table has it, which is there: 0 for a number that is not known, or PLAIN. */
+static uint32_t in_table(uint64_t fd)
+{
+	uint32_t event = __atomic_load_n(&table[fd].event, __ATOMIC_ACQUIRE);
+
+	if (event && event != PLAIN && core_event(event)->generation != table[fd].generation)
+		return PLAIN;
+	return event;
+}
+
 uint32_t event_of_fd(uint64_t fd)
 {
 	uint32_t event;
@@ -107,12 +117,21 @@ uint32_t event_of_fd(uint64_t fd)
 		return 0;
 	if (!remembers(fd) || !table)
 		return look_up(fd);
-	event = __atomic_load_n(&table[fd].event, __ATOMIC_ACQUIRE);
+	event = in_table(fd);
 	if (!event)
 		return look_up(fd);
-	if (event == PLAIN || core_event(event)->generation != table[fd].generation)
+	return event == PLAIN ? 0 : event;
+}
+
+uint32_t event_known(uint64_t fd)
+{
+	uint32_t event;
+
+	fd = (uint32_t)fd;
+	if (!table || !remembers(fd))
 		return 0;
-	return event;
+	event = in_table(fd);
+	return event == PLAIN ? 0 : event;
 }
 
 /*

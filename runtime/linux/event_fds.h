@@ -16,6 +16,9 @@ struct thread;
 /* The event that descriptor @fd is, or 0. Quick where there are no events at all. */
 uint32_t event_of_fd(uint64_t fd);
 
+/* The same of a number that was looked at before; 0 of others, too. */
+uint32_t event_known(uint64_t fd);
+
 /*
  * Makes the descriptor of @event, closed on exec if @cloexec, and tells the monitor. Returns it or
  * a negative errno value; then the event is still to be closed.

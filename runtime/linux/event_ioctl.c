@@ -87,18 +87,28 @@ static int64_t set_async(uint32_t event, uint64_t fd, uint64_t at)
 	return 0;
 }
 
+event_switch *event_ioctl_switch(uint32_t request)
+{
+	switch (request) {
+	case PERF_EVENT_IOC_ENABLE:
+		return core_enable;
+	case PERF_EVENT_IOC_DISABLE:
+		return core_disable;
+	case PERF_EVENT_IOC_RESET:
+		return core_reset;
+	default:
+		return NULL;
+	}
+}
+
 int64_t event_ioctl(struct thread *thread, struct syscall *call, uint32_t event)
 {
 	const uint64_t argument = call->args[2];
-	const bool group = argument & PERF_IOC_FLAG_GROUP;
+	event_switch *const what = event_ioctl_switch((uint32_t)call->args[1]);
 
+	if (what)
+		return what(event, argument & PERF_IOC_FLAG_GROUP);
 	switch ((uint32_t)call->args[1]) {
-	case PERF_EVENT_IOC_ENABLE:
-		return core_enable(event, group);
-	case PERF_EVENT_IOC_DISABLE:
-		return core_disable(event, group);
-	case PERF_EVENT_IOC_RESET:
-		return core_reset(event, group);
 	case PERF_EVENT_IOC_REFRESH:
 		return core_refresh(event, (int)argument);
 	case PERF_EVENT_IOC_PERIOD:

@@ -154,6 +154,9 @@ bool syscall_was_made(uint64_t rip)
 void linux_syscall(struct thread *thread)
 {
 	struct regs *regs = &thread->regs;
+
+	if (event_call_quick(thread))
+		return;
 	struct syscall call = {
 		.number = regs->gpr[REG_RAX],
 		.args = {regs->gpr[REG_RDI], regs->gpr[REG_RSI], regs->gpr[REG_RDX],

@@ -68,7 +68,7 @@ static bool covers(const struct instrumentation *has, const struct instrumentati
 
 static bool same(const struct instrumentation *a, const struct instrumentation *b)
 {
-	return covers(a, b) && covers(b, a);
+	return a->counted == b->counted && a->checked == b->checked && a->extras == b->extras;
 }
 
 static unsigned int bits(uint64_t mask)
@@ -131,11 +131,14 @@ static struct instrumentation usual(const struct instrumentation *does)
 	return (struct instrumentation){.counted = ALL_KINDS, .extras = does->extras};
 }
 
-struct cache *caches_for(const struct instrumentation *wanted)
+struct cache *caches_for(const struct instrumentation *wanted, struct cache *perhaps)
 {
 	const struct instrumentation does = usual(wanted);
-	struct cache *cache = exact(&does);
+	struct cache *cache;
 
+	if (perhaps && same(&perhaps->does, &does))
+		return perhaps;
+	cache = exact(&does);
 	if (cache)
 		return cache;
 	lock_take(&making);

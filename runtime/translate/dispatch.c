@@ -94,13 +94,16 @@ void translate_init(const struct translate_memory *memory)
 
 bool translate_instrument(struct thread *thread, const struct instrumentation *does)
 {
-	struct cache *cache = caches_for(does);
+	/* Who starts and stops counting goes back and forth between two. */
+	struct cache *cache = caches_for(does, (struct cache *)thread->lookup_before);
 
 	if (cache && cache->blocks.memory && !tracer_begin(thread))
 		return false;
 	tracer_follow(thread);
-	if (cache)
+	if (cache && &cache->lookup != thread->lookup) {
+		thread->lookup_before = thread->lookup;
 		thread->lookup = &cache->lookup;
+	}
 	return cache;
 }
 
