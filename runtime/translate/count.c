@@ -636,7 +636,7 @@ void count_after(struct builder *b)
 
 	add_counts(&c->done, &c->insn);
 	c->insn = (struct counts){0};
-	if (c->closing || nearly_full(&c->done))
+	if (c->closing || c->fine || nearly_full(&c->done))
 		count_close(b);
 }
 
@@ -687,6 +687,7 @@ void count_start(struct builder *b, struct late *late)
 	/* What is executed in a row should be in different lanes. */
 	b->count.lane = b->fragment->start / HEAD_BYTES;
 	b->count.has_lanes = !b->cache->does.checked && !cache_is_slow(b->cache);
+	b->count.fine = b->cache->does.extras & INSTRUMENT_FINE;
 	b->count.bytes = b->count.checked ? 48 : BORROW_BYTES;
 	for_each_kind(kind, b->count.kinds)
 		b->count.bytes += b->count.checked ? 16 : THROUGH_BYTES;

@@ -45,6 +45,7 @@ enum { LATE_MAX = 64 };
 struct count {
 	uint64_t kinds, checked; /* of enum core_kind, that this fragment counts */
 	bool has_lanes;
+	bool fine; /* each instruction is a segment */
 	uint8_t lane; /* of the last addition */
 	bool open;
 	bool placed;  /* of the open segment: the place where all is added has been passed, */

@@ -253,16 +253,27 @@ static bool is_due(const struct thread *thread)
 	return false;
 }
 
+static bool checks_finely(const struct thread *thread)
+{
+	return cache_of(thread)->does.extras & INSTRUMENT_FINE;
+}
+
 /*
  * A counter will get to 0 in what comes next. It has to be seen where that is, so the thread goes
- * on one instruction at a time, until linux_due() says how else.
+ * on in code that checks before each instruction, and executes the one that does it alone, until
+ * linux_due() says how else.
  */
 static void go_slowly(struct thread *thread)
 {
 	struct instrumentation does = cache_of(thread)->does;
 
+	does.extras |= INSTRUMENT_FINE;
+	if (!checks_finely(thread) && translate_instrument(thread, &does) && checks_finely(thread))
+		return;
+	/* One for all. */
+	does.counted |= CORE_KINDS_EXACT;
 	does.checked = 0;
-	does.extras |= INSTRUMENT_STEPS;
+	does.extras = (does.extras & ~INSTRUMENT_FINE) | INSTRUMENT_STEPS;
 	if (translate_instrument(thread, &does))
 		return;
 	/* There is no memory for that: a little too early is the best that can be done. */

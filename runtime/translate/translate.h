@@ -56,8 +56,10 @@ struct instrumentation {
 	uint64_t extras;
 };
 
-/* Of the extras, the translator's own: code that comes out behind each instruction. */
+/* Of the extras, the translator's own: code that comes out behind each instruction; and code that
+ * counts, and checks, before each instruction. */
 #define INSTRUMENT_STEPS (1UL << 32)
+#define INSTRUMENT_FINE	 (1UL << 33)
 
 /*
  * From when it next enters translated code on, @thread, the caller, runs in code that does at least

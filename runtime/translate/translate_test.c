@@ -916,7 +916,10 @@ static bool counts(uint64_t program)
 						 CORE_KINDS_MODEL};
 	bool good;
 
-	does = (struct instrumentation){.counted = kinds[program % 6]};
+	does = (struct instrumentation){
+		.counted = kinds[program % 6],
+		.extras = program % 6 == 1 ? INSTRUMENT_FINE : 0,
+	};
 	good = translate_instrument(host_thread(), &does) && recovers(program) &&
 	       sums_agree(program);
 	if (!good)
