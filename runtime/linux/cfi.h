@@ -18,15 +18,6 @@ struct cfi_frame {
 	bool called; /* rip is behind a call, and not where the frame was interrupted */
 };
 
-/* .eh_frame_hdr: a sorted table of functions. */
-struct cfi_table {
-	uint64_t header;
-	uint32_t nr;
-};
-
-/* False: there is none at @header, or none that is known. */
-bool cfi_table_at(struct cfi_table *table, uint64_t header);
-
 enum cfi_kind {
 	CFI_SAME,	    /* as the frame has it; rsp is the frame's end */
 	CFI_UNDEFINED,	    /* lost; of rip: there is no caller */
@@ -47,16 +38,60 @@ struct cfi_rule {
 /* How the caller's registers are found at some place of a function: of those that are kept. */
 enum { CFI_RULES = 8 };
 
+extern const uint8_t cfi_numbers[CFI_RULES];
+
 struct cfi_row {
 	struct cfi_rule end; /* the frame's, from which the rest is told */
 	struct cfi_rule of[CFI_RULES];
+	uint64_t first, behind; /* the places that it is true of */
 	bool signal; /* the frame is the kernel's, for a handler: its caller was interrupted */
 };
 
-/* Of the place that @frame is at; false where nothing is said of it. */
-bool cfi_find(const struct cfi_table *table, const struct cfi_frame *frame, struct cfi_row *row);
+/* What each function of a file begins with: that of the last one is kept, most have the same. */
+struct cfi_common {
+	uint64_t address; /* 0: none */
+	struct cfi_row row;
+	uint64_t code_unit, data_unit;
+	bool sized;
+	uint8_t encoding; /* of the functions' addresses */
+};
 
-/* Makes @frame its caller's; false when there is none, or it cannot be told. */
+/* .eh_frame_hdr: a sorted table of functions. */
+struct cfi_table {
+	uint64_t header;
+	uint32_t nr;
+	struct cfi_common common;
+};
+
+/* False: there is none at @header, or none that is known. */
+bool cfi_table_at(struct cfi_table *table, uint64_t header);
+
+/* Where @frame is, in the function that it is of: a call may be the last that one does. */
+static inline uint64_t cfi_place(const struct cfi_frame *frame)
+{
+	return frame->reg[CFI_RIP] - frame->called;
+}
+
+/* Of cfi_place(); false where nothing is said of it. */
+bool cfi_find(struct cfi_table *table, const struct cfi_frame *frame, struct cfi_row *row);
+
+/* Makes @frame its caller's; false when there is none, or it cannot be told: then @frame is of
+ * nobody. */
 bool cfi_apply(const struct cfi_row *row, struct cfi_frame *frame);
+
+/*
+ * Nearly every row, in a form that is small and soon applied: registers are saved near the frame's
+ * end, at multiples of 8, or are as they were.
+ */
+struct cfi_plain {
+	int32_t end; /* from end_register */
+	uint8_t end_register;
+	uint8_t saved;		     /* bits of rules, */
+	int8_t words[CFI_RULES - 1]; /* and where, from the frame's end; rsp is never among them */
+};
+
+/* False: it is not of that kind. */
+bool cfi_make_plain(struct cfi_plain *plain, const struct cfi_row *row);
+bool cfi_apply_plain(const struct cfi_plain *plain, struct cfi_frame *frame);
 
 #endif

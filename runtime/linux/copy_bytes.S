@@ -19,6 +19,17 @@ copy_faulty:
 	ret
 	.size	copy_bytes, . - copy_bytes
 
+/* int64_t copy_word(uint64_t *to, uint64_t from) */
+	.globl	copy_word
+	.hidden	copy_word
+	.type	copy_word, @function
+copy_word:
+	mov	(%rsi), %rdx
+	xor	%eax, %eax
+	mov	%rdx, (%rdi)
+	ret
+	.size	copy_word, . - copy_word
+
 /* int64_t copy_string(char *to, const char *from, size_t size) */
 	.globl	copy_string
 	.hidden	copy_string

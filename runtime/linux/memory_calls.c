@@ -84,6 +84,8 @@ static int64_t map_code(struct syscall *call)
 		map_add(&range);
 	if (code)
 		unmapped(range.start, range.end);
+	if (prot & PROT_EXEC)
+		unwind_more();
 	memory_distrust_aliases(range.start, range.end);
 	translate_unlock();
 	return result;
@@ -166,6 +168,8 @@ static int64_t protect(struct thread *thread, struct syscall *call)
 		code = map_protect(start, end, prot & (PROT_READ | PROT_WRITE | PROT_EXEC));
 	if (code)
 		translate_invalidate(start, end);
+	if (prot & PROT_EXEC)
+		unwind_more();
 	memory_distrust_aliases(start, end);
 	translate_unlock();
 	return result;

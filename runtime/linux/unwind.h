@@ -5,4 +5,7 @@
 /* Code is not mapped any more where it was: what is known of it for call chains is not true. */
 void unwind_forget(void);
 
+/* Code is where there was none. */
+void unwind_more(void);
+
 #endif

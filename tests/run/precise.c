@@ -589,6 +589,68 @@ static void call_chains(void **state)
 	}
 }
 
+/* ---- code of which nothing is said ---- */
+
+/* made(frame): works a while with that frame pointer. */
+static const uint8_t made_code[] = {
+	0x55,			      /* push %rbp */
+	0x48, 0x89, 0xfd,	      /* mov %rdi, %rbp */
+	0xb9, 0x40, 0x42, 0x0f, 0x00, /* mov $1000000, %ecx */
+	0xff, 0xc9,		      /* 1: dec %ecx */
+	0x75, 0xfc,		      /* jnz 1b */
+	0x5d, 0xc3,		      /* pop %rbp; ret */
+};
+
+enum { MADE_LOOP = 9, MADE_END = 13 };
+
+static void run_made(void *made)
+{
+	struct {
+		uint64_t next, back;
+	} frame = {0, (uint64_t)made + PAGE + 1};
+
+	((void (*)(void *))made)(&frame);
+}
+
+/* Of samples in the loop, whether the caller in the made frame is told. */
+static void expect_caller(uint8_t *made, bool told)
+{
+	struct recorder r =
+		begin_at(PERF_COUNT_HW_INSTRUCTIONS, 40009, PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN);
+	const struct tally_sample *sample;
+	unsigned int seen = 0;
+
+	record(&r, run_made, made);
+	while ((sample = next(&r))) {
+		if (sample->ip - (uint64_t)made - MADE_LOOP >= MADE_END - MADE_LOOP)
+			continue;
+		assert_int_equal(sample->nr_ips, told ? 3 : 2);
+		assert_int_equal(tally_u64(sample->ips + 1), sample->ip);
+		if (told)
+			assert_int_equal(tally_u64(sample->ips + 2), made + PAGE + 1);
+		seen++;
+	}
+	assert_in_range(seen, 40, 60);
+	end(&r);
+}
+
+/* Frame pointers are believed where they lead into code, and that may come later. */
+static void frame_pointers(void **state)
+{
+	const int prot = PROT_READ | PROT_WRITE | PROT_EXEC;
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	uint8_t *made = mmap(NULL, 2 * PAGE, prot, flags, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(made, MAP_FAILED);
+	memcpy(made, made_code, sizeof(made_code));
+	munmap(made + PAGE, PAGE);
+	expect_caller(made, false);
+	assert_ptr_equal(mmap(made + PAGE, PAGE, prot, flags | MAP_FIXED, -1, 0), made + PAGE);
+	expect_caller(made, true);
+	munmap(made, 2 * PAGE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -602,6 +664,7 @@ int main(void)
 		cmocka_unit_test(far_loads),
 		cmocka_unit_test(branches_to_themselves),
 		cmocka_unit_test(call_chains),
+		cmocka_unit_test(frame_pointers),
 	};
 
 	return cmocka_run_group_tests_name("run/precise", tests, NULL, NULL);
