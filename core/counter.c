@@ -65,11 +65,7 @@ void core_counters_program(struct core_task *task)
 		kinds |= bit;
 	}
 	stop = task->counting_down & ~kinds;
-	for (unsigned int kind = 0; kind < CORE_COUNTED_KINDS; kind++) {
-		if (kinds & CORE_KIND_BIT(kind))
-			place(task, kind, -stretch(task, kind, left[kind]));
-		else if (stop & CORE_KIND_BIT(kind))
-			place(task, kind, CORE_COUNTER_START);
-	}
+	core_for_each_kind(kind, kinds) place(task, kind, -stretch(task, kind, left[kind]));
+	core_for_each_kind(kind, stop) place(task, kind, CORE_COUNTER_START);
 	task->counting_down = kinds;
 }

@@ -71,9 +71,9 @@ bool core_host_in_cgroup(const struct core_task *task, uint64_t cgroup)
 	return task->pid == (int32_t)cgroup;
 }
 
-bool core_host_cause(enum core_kind kind, struct core_cause *cause, uint64_t regs[])
+bool core_host_cause(enum core_kind kind, bool access, struct core_cause *cause, uint64_t regs[])
 {
-	(void)kind;
+	(void)kind, (void)access;
 	if (!fake.has_cause)
 		return false;
 	*cause = fake.cause;

@@ -94,7 +94,7 @@ enum core_since {
  * The instruction that brought the counter of @kind, a hardware kind, to where an overflow is due:
  * the caller stands behind it. False if it is not known. What is not known of it stays as it is in
  * @cause. Where the caller's registers are known as they were before it, @regs, which are those of
- * now, become them.
+ * now, become them. With @access what it accessed is wanted, too, where that takes time to find.
  */
 struct core_cause {
 	uint64_t ip;
@@ -103,7 +103,7 @@ struct core_cause {
 	uint32_t latency; /* cycles of the model; 0: not known */
 	uint8_t since;	  /* enum core_since */
 };
-bool core_host_cause(enum core_kind kind, struct core_cause *cause, uint64_t regs[]);
+bool core_host_cause(enum core_kind kind, bool access, struct core_cause *cause, uint64_t regs[]);
 
 /* Copies from the caller's memory; returns how many bytes could be read. */
 size_t core_host_read(void *to, uint64_t from, size_t size);

@@ -85,6 +85,12 @@ _Static_assert(CORE_KINDS <= 64, "kinds are bits of a mask");
 
 #define CORE_KIND_BIT(kind) (1UL << (kind))
 
+/* Those of the mask @kinds, from the lowest on. */
+#define core_for_each_kind(kind, kinds)                                                            \
+	for (unsigned long left_##kind = (kinds), kind;                                            \
+	     left_##kind && (kind = (unsigned long)__builtin_ctzl(left_##kind), 1);                \
+	     left_##kind &= left_##kind - 1)
+
 /* Kinds that are counted without the model. */
 #define CORE_KINDS_EXACT                                                                           \
 	((CORE_KIND_BIT(CORE_STORES + 1) - 1) & ~(CORE_KIND_BIT(CORE_INSTRUCTIONS) - 1))

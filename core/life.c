@@ -329,9 +329,8 @@ static uint64_t due_kinds(const struct core_task *task)
 {
 	uint64_t due = 0;
 
-	for (unsigned int kind = 0; kind < CORE_COUNTED_KINDS; kind++)
-		if (task->counting_down & CORE_KIND_BIT(kind) && task->counter[kind] >= 0)
-			due |= CORE_KIND_BIT(kind);
+	core_for_each_kind(kind, task->counting_down) if (task->counter[kind] >= 0) due |=
+		CORE_KIND_BIT(kind);
 	return due;
 }
 
@@ -351,7 +350,5 @@ void core_task_update(struct core_task *task)
 	core_counters_program(task);
 	due = due_kinds(task);
 	core_task_unlock(task);
-	for (unsigned int kind = 0; due >> kind; kind++)
-		if (due & CORE_KIND_BIT(kind))
-			core_overflow(task, (enum core_kind)kind);
+	core_for_each_kind(kind, due) core_overflow(task, kind);
 }

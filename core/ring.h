@@ -92,7 +92,13 @@ void core_output_end(struct core_output *out, bool sample);
 
 static inline void core_output_put_u64(struct core_output *out, uint64_t value)
 {
-	core_output_put(out, &value, sizeof(value));
+	if (out->at % sizeof(value)) {
+		core_output_put(out, &value, sizeof(value));
+		return;
+	}
+	/* The data ends where a word does. */
+	__builtin_memcpy(out->data + (out->at & out->mask), &value, sizeof(value));
+	out->at += sizeof(value);
 }
 
 #endif

@@ -39,6 +39,11 @@
 	 PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_PHYS_ADDR |                  \
 	 PERF_SAMPLE_CGROUP | PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE)
 
+/* Those that tell of what an instruction accessed. */
+#define ACCESS                                                                                     \
+	(PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_PHYS_ADDR |                         \
+	 PERF_SAMPLE_DATA_PAGE_SIZE)
+
 /* Nothing is known of the access. */
 #define SOURCE_UNKNOWN                                                                             \
 	(PERF_MEM_S(OP, NA) | PERF_MEM_S(LVL, NA) | PERF_MEM_S(SNOOP, NA) | PERF_MEM_S(LOCK, NA) | \
@@ -88,8 +93,8 @@ static void gather_place(struct gathered *sample)
 		.address = sample->hit->address,
 		.source = SOURCE_UNKNOWN,
 	};
-	sample->exact =
-		kind < CORE_HARDWARE_KINDS && core_host_cause(kind, &sample->cause, sample->regs);
+	sample->exact = kind < CORE_HARDWARE_KINDS &&
+			core_host_cause(kind, sample->type & ACCESS, &sample->cause, sample->regs);
 	sample->after[PERF_REG_X86_IP] = sample->cause.ip;
 }
 

@@ -135,9 +135,9 @@ size_t core_host_read(void *to, uint64_t from, size_t size)
 	return 0;
 }
 
-bool core_host_cause(enum core_kind kind, struct core_cause *cause, uint64_t regs[])
+bool core_host_cause(enum core_kind kind, bool access, struct core_cause *cause, uint64_t regs[])
 {
-	(void)kind, (void)cause, (void)regs;
+	(void)kind, (void)access, (void)cause, (void)regs;
 	return false;
 }
 

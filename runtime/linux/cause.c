@@ -70,7 +70,7 @@ static void find_access(const struct regs *regs, enum core_kind kind, struct cor
 	cause->source = source_of(&insn, memory, kind);
 }
 
-bool core_host_cause(enum core_kind kind, struct core_cause *cause, uint64_t regs[])
+bool core_host_cause(enum core_kind kind, bool access, struct core_cause *cause, uint64_t regs[])
 {
 	const struct thread *thread = thread_self();
 	const struct regs *stepped = &thread->task->stepped;
@@ -79,7 +79,7 @@ bool core_host_cause(enum core_kind kind, struct core_cause *cause, uint64_t reg
 	if (!stepped->rip)
 		return modelled;
 	event_registers(regs, stepped);
-	if (!modelled || !cause->address)
+	if (access && (!modelled || !cause->address))
 		find_access(stepped, kind, cause);
 	cause->ip = stepped->rip;
 	cause->since = CORE_SINCE_NOTHING;

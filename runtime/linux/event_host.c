@@ -262,27 +262,24 @@ void core_host_sigtrap(const struct core_event *event, uint64_t address)
 
 void event_registers(uint64_t regs[], const struct regs *from)
 {
-	static const uint8_t order[] = {
-		[PERF_REG_X86_AX] = REG_RAX,  [PERF_REG_X86_BX] = REG_RBX,
-		[PERF_REG_X86_CX] = REG_RCX,  [PERF_REG_X86_DX] = REG_RDX,
-		[PERF_REG_X86_SI] = REG_RSI,  [PERF_REG_X86_DI] = REG_RDI,
-		[PERF_REG_X86_BP] = REG_RBP,  [PERF_REG_X86_SP] = REG_RSP,
-		[PERF_REG_X86_R8] = REG_R8,   [PERF_REG_X86_R9] = REG_R9,
-		[PERF_REG_X86_R10] = REG_R10, [PERF_REG_X86_R11] = REG_R11,
-		[PERF_REG_X86_R12] = REG_R12, [PERF_REG_X86_R13] = REG_R13,
-		[PERF_REG_X86_R14] = REG_R14, [PERF_REG_X86_R15] = REG_R15,
-	};
 	enum { USER_CODE = 0x33, USER_DATA = 0x2b };
 
-	for (unsigned int i = 0; i < PERF_REG_X86_64_MAX; i++)
-		regs[i] = 0;
-	for (unsigned int i = 0; i < sizeof(order); i++)
-		if (i <= PERF_REG_X86_SP || i >= PERF_REG_X86_R8)
-			regs[i] = from->gpr[order[i]];
+	regs[PERF_REG_X86_AX] = from->gpr[REG_RAX];
+	regs[PERF_REG_X86_BX] = from->gpr[REG_RBX];
+	regs[PERF_REG_X86_CX] = from->gpr[REG_RCX];
+	regs[PERF_REG_X86_DX] = from->gpr[REG_RDX];
+	regs[PERF_REG_X86_SI] = from->gpr[REG_RSI];
+	regs[PERF_REG_X86_DI] = from->gpr[REG_RDI];
+	regs[PERF_REG_X86_BP] = from->gpr[REG_RBP];
+	regs[PERF_REG_X86_SP] = from->gpr[REG_RSP];
+	for (unsigned int i = 0; i < 8; i++)
+		regs[PERF_REG_X86_R8 + i] = from->gpr[REG_R8 + i];
 	regs[PERF_REG_X86_IP] = from->rip;
 	regs[PERF_REG_X86_FLAGS] = from->rflags;
 	regs[PERF_REG_X86_CS] = USER_CODE;
 	regs[PERF_REG_X86_SS] = USER_DATA;
+	regs[PERF_REG_X86_DS] = regs[PERF_REG_X86_ES] = 0;
+	regs[PERF_REG_X86_FS] = regs[PERF_REG_X86_GS] = 0;
 }
 
 void core_host_registers(uint64_t regs[])

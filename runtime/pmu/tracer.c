@@ -50,20 +50,14 @@ static struct tracer *tracer_of(const struct thread *thread)
 
 #define HARDWARE_KINDS (CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1)
 
-#define for_each_kind(kind, kinds)                                                                 \
-	for (uint64_t left_##kind = (kinds), kind;                                                 \
-	     left_##kind && (kind = (uint64_t)__builtin_ctzl(left_##kind), true);                  \
-	     left_##kind &= left_##kind - 1)
-
 /* Kinds whose counters somebody waits for to get to 0. */
 static uint64_t waited_for(const struct thread *thread)
 {
 	const struct core_task *task = &thread->events;
 	uint64_t kinds = 0;
 
-	for_each_kind(kind, task->counting_down & HARDWARE_KINDS)
-		if (task->counter[kind] < 0)
-			kinds |= CORE_KIND_BIT(kind);
+	core_for_each_kind(kind, task->counting_down & HARDWARE_KINDS) if (task->counter[kind] < 0)
+		kinds |= CORE_KIND_BIT(kind);
 	return kinds;
 }
 
@@ -86,7 +80,8 @@ static uint64_t words_allowed(const struct thread *thread)
 {
 	uint64_t words = WORDS_MAX;
 
-	for_each_kind(kind, thread->events.counting_down & HARDWARE_KINDS) {
+	core_for_each_kind(kind, thread->events.counting_down & HARDWARE_KINDS)
+	{
 		const int64_t left = -thread->events.counter[kind];
 		/* Of what is rare, nobody can say when the last one comes. */
 		const uint64_t until =
@@ -243,7 +238,8 @@ static uint64_t records_without(const struct single *s)
 {
 	uint64_t records = UINT64_MAX;
 
-	for_each_kind(kind, s->watched & ~s->found) {
+	core_for_each_kind(kind, s->watched & ~s->found)
+	{
 		const uint64_t some = (uint64_t)(-s->counter[kind] - 1) / most_of(kind);
 
 		if (some < records && !(some && is_time(kind)))
@@ -274,8 +270,7 @@ static void take_single(struct single *s, const struct block *block, const uint6
 	const uint64_t before = s->found;
 
 	single_run(s, block, record, next);
-	for_each_kind(kind, s->found & ~before)
-		s->causes[kind].since = since(block, last);
+	core_for_each_kind(kind, s->found & ~before) s->causes[kind].since = since(block, last);
 }
 
 /* As a whole where nothing is going to happen. The program is at @pc then; @last: and goes on
@@ -336,7 +331,8 @@ static void take_all(const struct thread *thread, uint64_t *end)
 
 static void follow_rates(struct tracer *t, const int64_t *before, uint64_t words)
 {
-	for_each_kind(kind, t->single.watched) {
+	core_for_each_kind(kind, t->single.watched)
+	{
 		const uint64_t events = (uint64_t)(t->single.counter[kind] - before[kind]);
 		const uint64_t now = events * RATE_ONE / words, old = t->rates[kind];
 
@@ -355,8 +351,7 @@ void tracer_drain(struct thread *thread)
 	end = (uint64_t *)thread->trace;
 	t->single.fs_base = fs_base();
 	t->single.watched = waited_for(thread);
-	for_each_kind(kind, t->single.watched)
-		before[kind] = thread->events.counter[kind];
+	core_for_each_kind(kind, t->single.watched) before[kind] = thread->events.counter[kind];
 	take_all(thread, end);
 	follow_rates(t, before, (uint64_t)(end - t->start));
 	restart(thread);
