@@ -8,7 +8,7 @@
  *
  * What is never used is never there. The page of a thread begins with struct thread (runtime/), and
  * has its struct core_task (core/task.h) at ARENA_TASK. A page belongs to the process that holds a
- * record lock on it (fcntl F_SETLK); the monitor holds one on the header.
+ * record lock on some of it (fcntl F_SETLK); the monitor holds one on the header.
  *
  * The header: struct arena_header, what the core keeps at ARENA_CORE, and at ARENA_TASK the
  * core_task to which events of every task are attached.
@@ -26,8 +26,27 @@
 /* In a thread's page: 0 while its thread is certainly not in translated code. */
 #define ARENA_INSIDE 0x68UL
 
-/* In a thread's page: not 0 while it is on its way from one process to another. */
+/*
+ * In a thread's page: not 0 while it is on its way from one process to another. Then it is there,
+ * locked or not, as long as who gives it away is (an owner, below), or until the monitor finds that
+ * the process that was to take it is gone (ARENA_EXPECTED).
+ */
 #define ARENA_HANDED_OVER 0x6c
+#define ARENA_EXPECTED	  0xffffffffU
+
+/* In a thread's page: how often it has been taken; at least 1. */
+#define ARENA_INCARNATION 0x128
+
+/*
+ * Who holds a lock in the arena (core/lock.h), or gives a page away: a page and its incarnation, so
+ * that who has been killed is not taken for who has the page next. Threads without a page have page
+ * 0 and a number instead, for which they hold a lock on the byte so far behind the arena's end.
+ */
+#define ARENA_INCARNATIONS	       (1U << 17)
+#define ARENA_OWNER(page, as)	       ((uint32_t)(page) | (uint32_t)(as) << 15)
+#define ARENA_OWNER_PAGE(owner)	       ((owner)&0x7fff)
+#define ARENA_OWNER_INCARNATION(owner) ((owner) >> 15)
+#define ARENA_MONITOR		       ARENA_OWNER(0, 1)
 
 #define ARENA_THREADS_SIZE (ARENA_PAGES * ARENA_PAGE)
 #define ARENA_EVENTS_AT	   ARENA_THREADS_SIZE

@@ -159,8 +159,11 @@ short core_poll_peek(uint32_t event);
 
 /* ---- the life of tasks: called by their own threads, in the runtime ---- */
 
+/* As none has ever been there; but a lock that is held stays so, and whoever holds it finds out. */
+void core_task_clear(struct core_task *task);
+
 /*
- * A thread begins: @task is zeroed but for comm, and inherits. @parent: of whoever made it; NULL
+ * A thread begins: @task is clear but for comm, and inherits. @parent: of whoever made it; NULL
  * for the first. @flags: those of clone(2). Called by the parent, before the child runs, which
  * nobody can name yet. core_task_begun() is the child's, which knows pid, tid and ppid by now:
  * FORK, unless its parent, who may want to see that when fork(2) returns, could say so before, by

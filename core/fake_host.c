@@ -46,9 +46,14 @@ void core_host_software(struct core_task *task, uint64_t kinds)
 			core_counter_raise(task, kind, fake.software[kind]);
 }
 
-bool core_host_alive(int32_t tid)
+bool core_host_owner_alive(uint32_t owner)
 {
-	return tid != fake.dead;
+	return (int32_t)owner != fake.dead;
+}
+
+bool core_host_alive(const struct core_task *task)
+{
+	return (int32_t)core_page(task) != fake.dead;
 }
 
 void core_host_pause(void)
@@ -61,9 +66,9 @@ struct core_task *core_host_task(void)
 	return fake.task;
 }
 
-int32_t core_host_tid(void)
+uint32_t core_host_owner(void)
 {
-	return fake.tid;
+	return (uint32_t)fake.tid;
 }
 
 bool core_host_in_cgroup(const struct core_task *task, uint64_t cgroup)

@@ -47,12 +47,15 @@ void core_host_software(struct core_task *task, uint64_t kinds);
 void core_host_kick(struct core_task *task);
 
 /*
- * A number of the caller for locks, unique in the tree and never 0: thread numbers are not, where
- * there are name spaces. Whether who has that number is still there, and will give back what it
- * took.
+ * A number of the caller for locks, never 0, that nobody else in the tree has or will have soon:
+ * thread numbers are not like that, where there are name spaces. Whether who has that number is
+ * still there, and will give back what it took.
  */
-int32_t core_host_tid(void);
-bool core_host_alive(int32_t tid);
+uint32_t core_host_owner(void);
+bool core_host_owner_alive(uint32_t owner);
+
+/* Whether @task's thread is still there, or about to come. */
+bool core_host_alive(const struct core_task *task);
 
 void core_host_pause(void); /* while waiting for a lock: let others run */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* How events follow tasks: from fork to exec to exit, and from processor to processor. */
 #include <linux/sched.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "core/arena.h"
@@ -83,6 +84,14 @@ static void copy_groups(struct core_task *task, struct core_task *from, uint64_t
 		if (from->everybody || is_inherited(event, flags))
 			copy_group(task, event);
 	}
+}
+
+void core_task_clear(struct core_task *task)
+{
+	char *rest = (char *)&task->lock + sizeof(task->lock);
+
+	memset(task, 0, offsetof(struct core_task, lock));
+	memset(rest, 0, (size_t)((char *)(task + 1) - rest));
 }
 
 void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags)
@@ -241,7 +250,7 @@ void core_task_exit(struct core_task *task)
 void core_task_lost(struct core_task *task, int32_t pid)
 {
 	core_lock(&core_tree()->lock);
-	if (task->live && (!pid || task->pid == pid) && !core_host_alive((int32_t)core_page(task)))
+	if (task->live && (!pid || task->pid == pid) && !core_host_alive(task))
 		end_task(task);
 	core_unlock(&core_tree()->lock);
 }

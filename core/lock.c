@@ -27,12 +27,12 @@ static bool spin(uint32_t *lock, uint32_t me)
 static bool gone(uint32_t owner, uint32_t me)
 {
 	/* Nobody takes a lock twice, so an owner with our number is one who had it before us. */
-	return owner && (owner == me || !core_host_alive((int32_t)owner));
+	return owner && (owner == me || !core_host_owner_alive(owner));
 }
 
 void core_lock(uint32_t *lock)
 {
-	uint32_t me = (uint32_t)core_host_tid();
+	uint32_t me = core_host_owner();
 
 	if (take(lock, 0, me))
 		return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Locks in the arena, between threads of any process of the tree. The word is the number of who
- * has it (core_host_tid()). A program may be killed while it holds one: who waits asks whether the
- * owner is still there, and takes the lock over if not. What it protects is then as the owner left
- * it; the orders of the stores in the core are such that lists stay lists.
+ * has it (core_host_owner()). A program may be killed while it holds one: who waits asks whether
+ * the owner is still there, and takes the lock over if not. What it protects is then as the owner
+ * left it; the orders of the stores in the core are such that lists stay lists.
  *
  * Held for less than a microsecond, or a system call or two; nothing waits while it holds one.
  */

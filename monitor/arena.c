@@ -54,30 +54,54 @@ uint32_t arena_used(void)
 	return used < ARENA_PAGES ? used : ARENA_PAGES - 1;
 }
 
-/* struct flock of a page */
-static struct flock lock_of(uint32_t page)
+static struct flock lock_of(uint64_t start, uint64_t length)
 {
 	return (struct flock){
 		.l_type = F_WRLCK,
 		.l_whence = SEEK_SET,
-		.l_start = (off_t)(page * ARENA_PAGE),
-		.l_len = ARENA_PAGE,
+		.l_start = (off_t)start,
+		.l_len = (off_t)length,
 	};
 }
 
-bool arena_locked(uint32_t page)
+static bool is_locked(uint64_t start, uint64_t length)
 {
-	struct flock lock = lock_of(page);
+	struct flock lock = lock_of(start, length);
 
 	return !fcntl(arena.fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
+bool arena_locked(uint32_t page)
+{
+	return is_locked(page * ARENA_PAGE, ARENA_PAGE);
+}
+
+static uint32_t *word_of(uint32_t page, uint32_t at)
+{
+	return (void *)(arena.memory + page * ARENA_PAGE + at);
+}
+
+bool arena_owner_there(uint32_t owner)
+{
+	const uint32_t page = ARENA_OWNER_PAGE(owner), as = ARENA_OWNER_INCARNATION(owner);
+
+	if (!page)
+		return is_locked(ARENA_SIZE + as, 1);
+	return __atomic_load_n(word_of(page, ARENA_INCARNATION), __ATOMIC_ACQUIRE) == as &&
+	       arena_locked(page);
+}
+
+bool arena_abandoned(uint32_t page)
+{
+	uint32_t giver = __atomic_load_n(word_of(page, ARENA_HANDED_OVER), __ATOMIC_ACQUIRE);
+
+	return giver && giver != ARENA_EXPECTED && !arena_locked(page) && !arena_owner_there(giver);
+}
+
 void arena_free(uint32_t page)
 {
-	uint32_t *handed_over = (void *)(arena.memory + page * ARENA_PAGE + ARENA_HANDED_OVER);
-
 	if (!arena_locked(page))
-		__atomic_store_n(handed_over, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(word_of(page, ARENA_HANDED_OVER), 0, __ATOMIC_RELEASE);
 }
 
 void arena_discard(uint64_t offset, uint64_t size)
@@ -87,9 +111,7 @@ void arena_discard(uint64_t offset, uint64_t size)
 
 bool arena_inside(uint32_t page)
 {
-	const uint32_t *inside = (void *)(arena.memory + page * ARENA_PAGE + ARENA_INSIDE);
-
-	return __atomic_load_n(inside, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(word_of(page, ARENA_INSIDE), __ATOMIC_SEQ_CST);
 }
 
 /* A limit on the size of files (ulimit -f) holds for this one, too, which is only as big as what
@@ -184,7 +206,7 @@ int arena_make(const struct monitor_options *options)
 
 void arena_keep(int fd)
 {
-	struct flock lock = lock_of(0);
+	struct flock lock = lock_of(0, ARENA_PAGE);
 
 	arena.fd = fd;
 	fcntl(fd, F_SETLK, &lock);

@@ -150,18 +150,22 @@ void events_wake(uint32_t event, uint32_t generation)
 
 /* ---- watches ---- */
 
-/* Its process has ended; who waits for a page of a process that lives holds a lock on it. */
+/*
+ * Its process has ended; who waits for a page of a process that lives holds a lock on it. A child
+ * that it was about to have when it was killed may never have come to say its number.
+ */
 static void end_tasks(int32_t pid)
 {
 	const uint32_t used = arena_used();
 
-	for (uint32_t page = 1; page <= used && page < ARENA_PAGES; page++) {
+	for (uint32_t page = 1; page <= used; page++) {
 		struct core_task *task = core_task(page);
+		bool its = task->pid == pid;
 
-		if (task->pid != pid)
+		if (!its && !(task->live && arena_abandoned(page)))
 			continue;
 		if (task->live)
-			core_task_lost(task, pid);
+			core_task_lost(task, its ? pid : 0);
 		arena_free(page);
 	}
 }

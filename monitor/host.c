@@ -22,9 +22,6 @@
 #include "core/core.h"
 #include "monitor/monitor.h"
 
-/* Threads are numbered by their pages; this is none's. */
-enum { MONITOR = ARENA_PAGES };
-
 bool core_host_whole(void)
 {
 	return true;
@@ -53,14 +50,19 @@ struct core_task *core_host_task(void)
 	return NULL;
 }
 
-int32_t core_host_tid(void)
+uint32_t core_host_owner(void)
 {
-	return MONITOR;
+	return ARENA_MONITOR;
 }
 
-bool core_host_alive(int32_t tid)
+bool core_host_owner_alive(uint32_t owner)
 {
-	return tid == MONITOR || (tid > 0 && tid < MONITOR && arena_locked((uint32_t)tid));
+	return owner == ARENA_MONITOR || arena_owner_there(owner);
+}
+
+bool core_host_alive(const struct core_task *task)
+{
+	return arena_locked(core_page(task));
 }
 
 void core_host_pause(void)

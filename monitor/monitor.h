@@ -61,6 +61,9 @@ void arena_keep(int fd);
 uint32_t arena_used(void);
 /* The record lock that says who has a page: whether anybody does. */
 bool arena_locked(uint32_t page);
+bool arena_owner_there(uint32_t owner);
+/* The page is on its way, and who gives it away is gone: nobody will come. */
+bool arena_abandoned(uint32_t page);
 /* The process that was to take the page over is gone. */
 void arena_free(uint32_t page);
 void arena_discard(uint64_t offset, uint64_t size);

@@ -94,7 +94,7 @@ struct thread {
 	uint64_t spill_flags; /* by lahf and seto, while enter.S looks a target up */
 	struct thread *next;  /* of the threads that the translator knows */
 	uint32_t inside;      /* not 0: the thread may be in emitted code, of which cache */
-	uint32_t handed_over; /* 1: another process is about to take the page over */
+	uint32_t handed_over; /* another process is about to take the page over: abi/arena.h */
 	uint64_t step;	  /* where the copy of one instruction lies that is to come first, or 0 */
 	uint64_t arrival; /* scratch of enter.S */
 
@@ -107,12 +107,15 @@ struct thread {
 	uint64_t trace;
 	void *drain;
 
+	uint32_t incarnation; /* of the page where this lies: abi/arena.h */
+
 	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
 	struct lookup *lookup_before; /* of the cache that it ran in before that one, or NULL */
 	int tid;
 	struct tracer *tracer; /* pmu/tracer.c; NULL: it has never traced */
 	struct task *task;     /* linux/task.h: all that only this process is to see */
 	uint32_t page;	       /* of the arena where this lies; 0: it lies elsewhere */
+	uint32_t number;       /* of who has none, for locks; 0: it has none yet */
 
 	/* linux/breakpoints.c: what the instruction at pc is about to touch of what is watched */
 	struct touches {
@@ -123,10 +126,6 @@ struct thread {
 			uint32_t type; /* HW_BREAKPOINT_* */
 		} of[3];
 	} touches;
-
-	/* linux/exec.c: the argument lists of an exec under way */
-	void *exec_lists;
-	size_t exec_lists_size;
 
 	/* What is counted of the thread, and for whom. */
 	_Alignas(0x400) struct core_task events;
@@ -167,6 +166,7 @@ _Static_assert(offsetof(struct thread, events) == THREAD_EVENTS, "");
 _Static_assert(THREAD_EVENTS == ARENA_TASK, "");
 _Static_assert(offsetof(struct thread, inside) == ARENA_INSIDE, "");
 _Static_assert(offsetof(struct thread, handed_over) == ARENA_HANDED_OVER, "");
+_Static_assert(offsetof(struct thread, incarnation) == ARENA_INCARNATION, "");
 
 /* The calling thread. */
 static inline struct thread *thread_self(void)

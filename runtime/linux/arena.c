@@ -22,8 +22,12 @@ static struct {
 	char *memory; /* NULL: there is none */
 	bool events;  /* all of it is mapped, somewhere else */
 	struct lock lock;
-	/* The kernel does not refuse a lock that this process has already. */
-	uint64_t ours[ARENA_PAGES / 64];
+	/* The kernel does not refuse a lock that this process has already. Of pages that are this
+	 * process's the incarnation that it has; 0: it has none. */
+	uint32_t ours[ARENA_PAGES];
+	/* Likewise numbers of threads that have no page, as bits. */
+	uint64_t numbers[ARENA_INCARNATIONS / 64];
+	bool numbered; /* some are set */
 } arena;
 
 /* struct flock of fcntl(2), as the kernel has it. */
@@ -44,12 +48,30 @@ static int64_t lock(int command, short type, uint64_t page, uint64_t pages)
 	return lock_bytes(command, type, page * PAGE, pages * PAGE);
 }
 
-/* Of a page's bytes those that its owner leaves to who else has to keep it. */
-enum { SHARE_AT = PAGE / 2 };
+/* ---- who has a page ---- */
 
-static int64_t lock_share(short type, uint64_t page)
+/*
+ * Pieces of a page can be locked one by one, and a table of descriptors that has one has the page.
+ * Several may have it for a while: the parent and its child, the tables of two threads.
+ */
+enum { PIECES = 16, PIECE = PAGE / PIECES };
+
+static int64_t lock_pieces(short type, uint64_t page, unsigned int first, unsigned int nr)
 {
-	return lock_bytes(F_SETLK, type, page * PAGE + SHARE_AT, PAGE - SHARE_AT);
+	return lock_bytes(F_SETLK, type, page * PAGE + first * PIECE, nr * PIECE);
+}
+
+static bool hold(uint64_t page)
+{
+	for (unsigned int i = 0; i < PIECES; i++)
+		if (!lock_pieces(F_WRLCK, page, i, 1))
+			return true;
+	return false;
+}
+
+static bool is_locked(uint64_t page)
+{
+	return lock(F_GETLK, F_WRLCK, page, 1) == 1;
 }
 
 static void *map(uint64_t size)
@@ -64,16 +86,19 @@ static void *map(uint64_t size)
 	return (void *)at;
 }
 
-void arena_boot(uint32_t page)
+void arena_boot(uint32_t owner)
 {
+	const uint32_t page = ARENA_OWNER_PAGE(owner);
+
 	if (descriptors.arena < 0)
 		return;
 	arena.memory = map(ARENA_THREADS_SIZE);
 	if (!arena.memory)
 		return;
-	/* Those of the other threads that this process had before exec. */
-	lock(F_SETLK, F_UNLCK, 0, page);
-	lock(F_SETLK, F_UNLCK, page + 1, ARENA_PAGES - page - 1);
+	/* Those of the other threads that this process had before exec. No length is to the end. */
+	if (page)
+		lock(F_SETLK, F_UNLCK, 0, page);
+	lock(F_SETLK, F_UNLCK, page + 1, 0);
 	core_attach(arena.memory);
 	if (core_nr_events())
 		arena_events();
@@ -101,7 +126,14 @@ bool arena_events(void)
 void arena_forked(void)
 {
 	arena.lock = (struct lock){0};
-	memset(arena.ours, 0, sizeof(arena.ours));
+	if (arena.numbered)
+		memset(arena.numbers, 0, sizeof(arena.numbers));
+	arena.numbered = false;
+}
+
+void arena_forget(const struct thread *thread)
+{
+	arena.ours[thread->page] = 0;
 }
 
 struct arena_header *arena_header(void)
@@ -109,19 +141,32 @@ struct arena_header *arena_header(void)
 	return (void *)arena.memory;
 }
 
+static struct thread *thread_at(uint32_t page)
+{
+	return (struct thread *)(arena.memory + page * PAGE);
+}
+
+static uint32_t incarnation_of(uint32_t page)
+{
+	return __atomic_load_n(&thread_at(page)->incarnation, __ATOMIC_ACQUIRE) %
+	       ARENA_INCARNATIONS;
+}
+
+static uint32_t owner_of(uint32_t page)
+{
+	return ARENA_OWNER(page, incarnation_of(page));
+}
+
 static bool is_ours(uint32_t page)
 {
-	return __atomic_load_n(&arena.ours[page / 64], __ATOMIC_ACQUIRE) & 1UL << page % 64;
+	uint32_t as = __atomic_load_n(&arena.ours[page], __ATOMIC_ACQUIRE);
+
+	return as && as == incarnation_of(page);
 }
 
 static void make_ours(uint32_t page)
 {
-	__atomic_or_fetch(&arena.ours[page / 64], 1UL << page % 64, __ATOMIC_ACQ_REL);
-}
-
-static struct thread *thread_at(uint32_t page)
-{
-	return (struct thread *)(arena.memory + page * PAGE);
+	__atomic_store_n(&arena.ours[page], incarnation_of(page), __ATOMIC_RELEASE);
 }
 
 /* Some of the pages that were used before are tried, in turn; then one that never was. */
@@ -134,6 +179,64 @@ static uint32_t candidate(struct arena_header *header, unsigned int tries)
 	return __atomic_add_fetch(&header->used, 1, __ATOMIC_RELAXED);
 }
 
+/* ---- threads without a page ---- */
+
+/* A byte behind the arena's end is locked for each number. */
+static uint64_t number_at(uint32_t number)
+{
+	return ARENA_SIZE + number;
+}
+
+static bool take_number(uint32_t number)
+{
+	const uint64_t bit = 1UL << number % 64;
+	uint64_t *word = &arena.numbers[number / 64];
+
+	if (__atomic_fetch_or(word, bit, __ATOMIC_ACQ_REL) & bit)
+		return false;
+	arena.numbered = true;
+	if (!lock_bytes(F_SETLK, F_WRLCK, number_at(number), 1))
+		return true;
+	__atomic_fetch_and(word, ~bit, __ATOMIC_ACQ_REL);
+	return false;
+}
+
+static uint32_t number(int tid)
+{
+	enum { TRIES_OF_NUMBERS = 64 };
+	uint32_t number = 0;
+
+	for (int i = 0; i < TRIES_OF_NUMBERS; i++) {
+		number = (uint32_t)(tid + i) % ARENA_INCARNATIONS;
+		if (number > ARENA_OWNER_INCARNATION(ARENA_MONITOR) && take_number(number))
+			break;
+	}
+	return ARENA_OWNER(0, number);
+}
+
+static bool is_number_there(uint32_t number)
+{
+	return __atomic_load_n(&arena.numbers[number / 64], __ATOMIC_ACQUIRE) >> number % 64 & 1 ||
+	       lock_bytes(F_GETLK, F_WRLCK, number_at(number), 1) == 1;
+}
+
+/* ---- taking ---- */
+
+/*
+ * What the page's last owner has left is ended by its new one, and under the new one's number: the
+ * thread at hand may not have any yet.
+ */
+static void end_left(struct thread *thread, uint32_t page)
+{
+	struct thread *self = thread_self();
+	const uint32_t before = self->page;
+
+	if (!before)
+		self->page = page;
+	core_task_exit(&thread->events);
+	self->page = before;
+}
+
 /* Locks the page, unless it is somebody's, or on its way to somebody. */
 static bool take(uint32_t page)
 {
@@ -141,16 +244,36 @@ static bool take(uint32_t page)
 
 	if (is_ours(page) || lock(F_SETLK, F_WRLCK, page, 1))
 		return false;
-	if (__atomic_load_n(&thread->handed_over, __ATOMIC_ACQUIRE) ||
+	if (__atomic_load_n(&thread->handed_over, __ATOMIC_ACQUIRE) == ARENA_EXPECTED ||
 	    (thread->events.events && !arena_events())) {
 		lock(F_SETLK, F_UNLCK, page, 1);
 		return false;
 	}
-	make_ours(page);
-	lock_share(F_UNLCK, page);
+	thread->page = page;
+	arena_renew(thread);
+	lock_pieces(F_UNLCK, page, 1, PIECES - 1);
 	/* Who had it may have been killed, and somebody may be at ending its task just now. */
-	core_task_exit(&thread->events);
+	end_left(thread, page);
 	return true;
+}
+
+/* But for what says whose it is, and a lock that somebody may be about to give back. */
+static void clear(struct thread *thread)
+{
+	arena_adopt(thread, thread->page);
+	memset(&thread->events + 1, 0,
+	       PAGE - offsetof(struct thread, events) - sizeof(thread->events));
+	core_task_clear(&thread->events);
+}
+
+void arena_adopt(struct thread *thread, uint32_t page)
+{
+	char *rest = (char *)&thread->incarnation + sizeof(thread->incarnation);
+
+	/* Who looks whether the page is still the same finds nothing else at any time. */
+	memset(thread, 0, offsetof(struct thread, incarnation));
+	memset(rest, 0, (size_t)((char *)&thread->events - rest));
+	thread->page = page;
 }
 
 struct thread *arena_take(void)
@@ -163,34 +286,61 @@ struct thread *arena_take(void)
 
 		if (page >= ARENA_PAGES || !take(page))
 			continue;
-		memset(thread, 0, PAGE);
-		thread->page = page;
+		clear(thread);
 		return thread;
 	}
 	return NULL;
 }
 
-struct thread *arena_take_over(uint32_t page)
+void arena_renew(struct thread *thread)
 {
-	struct thread *thread = thread_at(page);
+	uint32_t next = incarnation_of(thread->page) + 1;
 
-	if (!arena.memory || !page || page >= ARENA_PAGES)
-		return NULL;
-	/* It waits for who hands it over, and only for a moment. */
-	if (lock(F_SETLKW, F_WRLCK, page, 1))
-		return NULL;
-	make_ours(page);
-	lock_share(F_UNLCK, page);
-	__atomic_store_n(&thread->handed_over, 0, __ATOMIC_RELEASE);
-	return thread;
-}
-
-void arena_keep(struct thread *thread)
-{
 	if (!thread->page)
 		return;
-	lock_share(F_WRLCK, thread->page);
+	__atomic_store_n(&thread->incarnation, next < ARENA_INCARNATIONS ? next : 1,
+			 __ATOMIC_SEQ_CST);
+	make_ours(thread->page);
+}
+
+bool arena_hold(struct thread *thread, uint32_t owner)
+{
+	const uint32_t page = ARENA_OWNER_PAGE(owner);
+
+	if (!page)
+		return true;
+	if (!hold(page) || owner_of(page) != owner) {
+		lock(F_SETLK, F_UNLCK, page, 1);
+		return false;
+	}
+	make_ours(page);
 	__atomic_store_n(&thread->handed_over, 0, __ATOMIC_RELEASE);
+	return true;
+}
+
+struct thread *arena_take_over(uint32_t owner)
+{
+	const uint32_t page = ARENA_OWNER_PAGE(owner);
+
+	if (!arena.memory || !page)
+		return NULL;
+	if (!hold(page) || owner_of(page) != owner) {
+		lock(F_SETLK, F_UNLCK, page, 1);
+		return NULL;
+	}
+	/* The parent of a vfork child has still to do with it, but only for a moment. */
+	lock(F_SETLKW, F_WRLCK, page, 1);
+	lock_pieces(F_UNLCK, page, 1, PIECES - 1);
+	return arena_hold(thread_at(page), owner) ? thread_at(page) : NULL;
+}
+
+uint32_t arena_owner(struct thread *thread)
+{
+	if (thread->page)
+		return owner_of(thread->page);
+	if (!thread->number)
+		thread->number = number(thread->tid);
+	return thread->number;
 }
 
 uint32_t arena_hand_over(struct thread *thread)
@@ -198,16 +348,14 @@ uint32_t arena_hand_over(struct thread *thread)
 	/* A vfork child's page is its parent's to lock, and of no interest without events. */
 	if (!thread || !thread->page || (thread->task->vfork && !core_nr_events()))
 		return 0;
-	__atomic_store_n(&thread->handed_over, 1, __ATOMIC_RELEASE);
-	return thread->page;
+	__atomic_store_n(&thread->handed_over, arena_owner(thread), __ATOMIC_RELEASE);
+	return arena_owner(thread);
 }
 
 void arena_give(struct thread *thread)
 {
-	uint32_t page = thread->page;
-
-	__atomic_and_fetch(&arena.ours[page / 64], ~(1UL << page % 64), __ATOMIC_ACQ_REL);
-	lock(F_SETLK, F_UNLCK, page, 1);
+	arena_forget(thread);
+	lock(F_SETLK, F_UNLCK, thread->page, 1);
 }
 
 uint32_t arena_used(void)
@@ -218,13 +366,35 @@ uint32_t arena_used(void)
 	return used < ARENA_PAGES ? used : ARENA_PAGES - 1;
 }
 
-/* Page 0 is the header, and the monitor's. */
-static bool is_handed_over(uint32_t page)
+/* ---- who is there ---- */
+
+bool arena_owner_alive(uint32_t owner)
 {
-	return page && __atomic_load_n(&thread_at(page)->handed_over, __ATOMIC_ACQUIRE);
+	const uint32_t page = ARENA_OWNER_PAGE(owner);
+
+	/* The monitor has the header. */
+	if (owner == ARENA_MONITOR)
+		return is_locked(0);
+	if (!page)
+		return is_number_there(ARENA_OWNER_INCARNATION(owner));
+	return owner_of(page) == owner && (is_ours(page) || is_locked(page));
 }
 
 bool arena_alive(uint32_t page)
 {
-	return is_ours(page) || is_handed_over(page) || lock(F_GETLK, F_WRLCK, page, 1) == 1;
+	uint32_t giver;
+
+	if (is_ours(page) || is_locked(page))
+		return true;
+	giver = __atomic_load_n(&thread_at(page)->handed_over, __ATOMIC_ACQUIRE);
+	return giver == ARENA_EXPECTED || (giver && arena_owner_alive(giver));
+}
+
+void arena_expect(struct thread *thread)
+{
+	uint32_t giver = arena_owner(thread_self());
+
+	if (thread->handed_over)
+		__atomic_compare_exchange_n(&thread->handed_over, &giver, ARENA_EXPECTED, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }

@@ -3,15 +3,15 @@
  * The memory that all processes of a run share: a page for the struct thread of each thread of the
  * tree, wherever it runs, and the events (core/). A process keeps its pages until it ends.
  *
- * A page belongs to the process that holds a record lock (fcntl F_SETLK) on it, so the kernel gives
- * back what a process had, however it ended and in whichever name space. One page can go from one
- * process to another, with the events that are attached to its task: from a parent to its child, as
- * a child inherits events before it runs, and from a vfork child to the image that it executes,
- * whose locks are its own. Such a page is `handed_over` until the new owner has locked it.
+ * A page belongs to the process that holds a record lock (fcntl F_SETLK) on some of it, so the
+ * kernel gives back what a process had, however it ended and in whichever name space. Locks belong
+ * to a table of descriptors; who may have another table than its parent had takes a piece of the
+ * page for itself. Who takes a page that is nobody's locks the whole of it first, and counts its
+ * incarnation on: so whoever comes too late finds that the page is not what it was.
  *
- * Locks belong to a table of descriptors. A thread whose table is another than that under which its
- * page was taken locks a part of the page that the owner leaves free: so the page stays its own
- * when the owner ends first, as the parent of a vfork child may.
+ * One page can go from one process to another, with the events that are attached to its task: from
+ * a parent to its child, as a child inherits events before it runs, and from a vfork child to the
+ * image that it executes. Such a page is `handed_over` until the new owner has locked a piece.
  */
 #ifndef RUNTIME_LINUX_ARENA_H
 #define RUNTIME_LINUX_ARENA_H
@@ -21,12 +21,13 @@
 
 struct thread;
 
-/* At boot; @page is what exec has handed over. Without an arena, or with one that cannot be mapped,
- * arena_take() always gives NULL. */
-void arena_boot(uint32_t page);
+/* At boot; @owner is what exec has handed over. Without an arena, or with one that cannot be
+ * mapped, arena_take() always gives NULL. */
+void arena_boot(uint32_t owner);
 
-/* In a child of fork: the pages are the parent's. */
+/* In a child of fork: the pages are the parent's, that of each of its threads. */
 void arena_forked(void);
+void arena_forget(const struct thread *thread);
 
 /*
  * Threads alone are mapped at boot; this maps the events, too, once, if they are not. Then all of
@@ -40,14 +41,32 @@ bool arena_events(void);
  */
 struct thread *arena_take(void);
 
+/* All before @thread's events is zeros, but for the number of its page (0: it is in none) and what
+ * others know that page by. */
+void arena_adopt(struct thread *thread, uint32_t page);
+
+/* The thread on its page, for who looks whether it is still there (abi/arena.h). */
+uint32_t arena_owner(struct thread *thread);
+bool arena_owner_alive(uint32_t owner);
+
+/* Who had the page until now, in this process, is gone: what it held is nobody's. */
+void arena_renew(struct thread *thread);
+
+/*
+ * The caller's table of descriptors keeps the page of @thread, which is @owner's. False: it has
+ * been lost meanwhile. True without a page.
+ */
+bool arena_hold(struct thread *thread, uint32_t owner);
+
 /* The page that was handed over to this process: its events are as they were. NULL: it is lost. */
-struct thread *arena_take_over(uint32_t page);
+struct thread *arena_take_over(uint32_t owner);
 
-/* The calling thread's table of descriptors is not that of who took the page of @thread, its own. */
-void arena_keep(struct thread *thread);
-
-/* The page of @thread, about to execute another image, which it is to take over; 0: none. */
+/* @thread, whose events stay as they are, goes on in another image; to be handed over to that, 0:
+ * nothing. */
 uint32_t arena_hand_over(struct thread *thread);
+
+/* The monitor knows which process is to take the page of @thread, and sees to it if none does. */
+void arena_expect(struct thread *thread);
 
 /* Another process has the page now, or will have it soon. */
 void arena_give(struct thread *thread);

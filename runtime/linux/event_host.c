@@ -68,21 +68,19 @@ struct core_task *core_host_task(void)
 	return thread->page ? core_task(thread->page) : NULL;
 }
 
-/* The page; of a thread that has none, its number in the system behind those. */
-int32_t core_host_tid(void)
+uint32_t core_host_owner(void)
 {
-	const struct thread *thread = thread_self();
-
-	return thread->page ? (int32_t)thread->page : (int32_t)ARENA_PAGES + thread->tid;
+	return arena_owner(thread_self());
 }
 
-bool core_host_alive(int32_t tid)
+bool core_host_owner_alive(uint32_t owner)
 {
-	if (tid < (int32_t)ARENA_PAGES)
-		return arena_alive((uint32_t)tid);
-	if (tid == (int32_t)ARENA_PAGES)
-		return arena_alive(0); /* the monitor, which has the header */
-	return sys(__NR_tkill, tid - (int32_t)ARENA_PAGES, 0) != -ESRCH;
+	return arena_owner_alive(owner);
+}
+
+bool core_host_alive(const struct core_task *task)
+{
+	return arena_alive(core_page(task));
 }
 
 void core_host_pause(void)

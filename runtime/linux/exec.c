@@ -13,6 +13,7 @@
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/syscalls.h"
+#include "runtime/linux/task.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
@@ -87,11 +88,11 @@ static int64_t make_lists(const struct exec *exec, uint64_t argv, uint64_t envp,
 	return 0;
 }
 
-void exec_release(struct thread *thread)
+void exec_release(struct task *task)
 {
-	if (thread->exec_lists)
-		memory_free(thread->exec_lists, thread->exec_lists_size);
-	thread->exec_lists = NULL;
+	if (task->exec_lists)
+		memory_free(task->exec_lists, task->exec_lists_size);
+	task->exec_lists = NULL;
 }
 
 /*
@@ -117,17 +118,18 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 		      uint64_t envp)
 {
 	char handover[HANDOVER_MAX];
+	const uint32_t owner = arena_hand_over(thread);
 	struct lists lists = {0};
 	int64_t error;
 
 	format(handover, sizeof(handover), HANDOVER_NAME "%d,%d,%d,%d,%d,%u,%s",
 	       (int64_t)HANDOVER_VERSION, (int64_t)descriptors.arena, (int64_t)descriptors.monitor,
-	       (int64_t)descriptors.runtime, (int64_t)program, (uint64_t)arena_hand_over(thread),
-	       exec->filename);
+	       (int64_t)descriptors.runtime, (int64_t)program, (uint64_t)owner, exec->filename);
 	error = make_lists(exec, argv, envp, handover, &lists);
 	if (!error && thread) {
-		thread->exec_lists = lists.argv;
-		thread->exec_lists_size = lists.size;
+		thread->task->exec_lists = lists.argv;
+		thread->task->exec_lists_size = lists.size;
+		thread->task->handed_over = owner;
 		/* Of a vfork child it is its parent's memory, which stays. */
 		thread->events.views = thread->task->vfork ? 0 : event_maps_owner();
 	}
@@ -141,7 +143,8 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 	if (lists.argv)
 		memory_free(lists.argv, lists.size);
 	if (thread) {
-		thread->exec_lists = NULL;
+		thread->task->exec_lists = NULL;
+		thread->task->handed_over = false;
 		thread->events.views = 0;
 		thread->handed_over = 0;
 	}

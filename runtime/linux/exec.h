@@ -49,6 +49,7 @@ int64_t exec_go(struct thread *thread, struct exec *exec, uint64_t argv, uint64_
 
 /* Releases what a successful exec of a vfork child left in memory that it shares with its parent.
  */
-void exec_release(struct thread *thread);
+struct task;
+void exec_release(struct task *task);
 
 #endif

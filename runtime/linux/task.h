@@ -85,7 +85,14 @@ struct task {
 	bool clear;	   /* it begins with default actions */
 	bool forked;	   /* it has memory of its own */
 	bool own_numbers;  /* its table of descriptors is not that of the other threads */
-	struct regs regs;  /* to begin with, or to leave with, and the kernel's mask */
+	uint32_t owner;	   /* of the thread's page: arena_owner(); 0: it has none */
+
+	/* exec.c: of an exec under way the argument lists, and whether the image gets the page */
+	void *exec_lists;
+	size_t exec_lists_size;
+	bool handed_over;
+
+	struct regs regs; /* to begin with, or to leave with, and the kernel's mask */
 	signal_set start;
 	int pid;	 /* of its thread group */
 	uint32_t detach; /* enum detach */

@@ -105,17 +105,18 @@ void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags)
 }
 
 /* It may be killed before it can say that it is there. */
-static void watch_child(uint32_t page, int32_t pid)
+static void watch_child(struct thread *thread, int32_t pid)
 {
 	const struct control_message message = {
 		.what = CONTROL_WATCH,
-		.pid = core_task(page)->pid,
+		.pid = thread->events.pid,
 	};
 	int64_t fd = sys(__NR_pidfd_open, pid, 0);
 
 	if (fd < 0)
 		return;
-	control_send(&message, (int)fd);
+	if (control_send(&message, (int)fd))
+		arena_expect(thread);
 	sys(__NR_close, fd);
 }
 
@@ -134,7 +135,7 @@ void tasks_forked(struct thread *child, int32_t pid)
 	if (core_nr_events() && arena_events())
 		core_task_forked(&child->events);
 	if (child->events.events)
-		watch_child(child->page, pid);
+		watch_child(child, pid);
 }
 
 void tasks_begun(struct thread *thread)

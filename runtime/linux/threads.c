@@ -14,6 +14,7 @@
 #include <linux/sched.h>
 #include <linux/signal.h>
 
+#include "core/core.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/brk.h"
 #include "runtime/linux/event_calls.h"
@@ -109,12 +110,12 @@ static void slot_give(struct task *task)
 /* Makes @thread, whose events stay as they are, the slot's: it is on @page. */
 static struct thread *slot_adopt(struct task *task, struct thread *thread, uint32_t page)
 {
-	memset(thread, 0, offsetof(struct thread, events));
-	thread->page = page;
+	arena_adopt(thread, page);
 	thread->self = thread;
 	thread->task = task;
 	thread->stack = (char *)task + SLOT_SIZE;
 	task->thread = thread;
+	task->owner = page ? arena_owner(thread) : 0;
 	return thread;
 }
 
@@ -123,6 +124,11 @@ static struct thread *slot_thread(struct task *task)
 {
 	struct thread *thread = task->thread;
 
+	/* Under another table of descriptors it may have been lost, or be nobody's to give away. */
+	if (thread && thread->page && __atomic_load_n(&tables_differ, __ATOMIC_RELAXED)) {
+		arena_give(thread);
+		thread = NULL;
+	}
 	if (!thread) {
 		lock_take(&slots_lock);
 		thread = arena_take();
@@ -132,7 +138,7 @@ static struct thread *slot_thread(struct task *task)
 		thread = slot_own_thread(task);
 		thread->page = 0;
 	}
-	memset(&thread->events, 0, sizeof(thread->events));
+	core_task_clear(&thread->events);
 	return slot_adopt(task, thread, thread->page);
 }
 
@@ -154,7 +160,7 @@ void threads_unshared(struct thread *thread)
 {
 	thread->task->own_numbers = true;
 	__atomic_store_n(&tables_differ, true, __ATOMIC_RELAXED);
-	arena_keep(thread);
+	arena_hold(thread, thread->task->owner);
 }
 
 /* What the kernel has to know of a thread before anything else, and what others read of it. */
@@ -171,8 +177,8 @@ static void settle(struct task *task)
 }
 
 /*
- * Somebody to take locks: a page of the arena may have been left by one that was killed, and his
- * events have to be ended first.
+ * Somebody to take the first page: it may have been left by one that was killed, and his events
+ * have to be ended first.
  */
 static void stand_in(struct task *task)
 {
@@ -183,9 +189,9 @@ static void stand_in(struct task *task)
 	task->thread = NULL;
 }
 
-struct thread *threads_boot(uint32_t page)
+struct thread *threads_boot(uint32_t owner)
 {
-	arena_boot(page);
+	arena_boot(owner);
 	struct task *task = slot_new();
 	struct thread *before;
 
@@ -196,9 +202,9 @@ struct thread *threads_boot(uint32_t page)
 	if (!task->actions)
 		die("no memory for a thread");
 	stand_in(task);
-	before = arena_take_over(page);
+	before = arena_take_over(owner);
 	if (before)
-		slot_adopt(task, before, page);
+		slot_adopt(task, before, before->page);
 	else
 		slot_thread(task);
 	settle(task);
@@ -232,6 +238,8 @@ static void forget_others(struct task *self)
 	for (struct task *task = slots; task; task = task->next) {
 		if (task == self)
 			continue;
+		if (task->thread)
+			arena_forget(task->thread);
 		task->thread = NULL;
 		task->used = 0;
 	}
@@ -240,25 +248,45 @@ static void forget_others(struct task *self)
 	self->actions->detaching = 0;
 }
 
+/* The page that its parent has made ready: false if somebody has it who took the parent's end for
+ * the child's. */
+static bool has_page(struct task *task)
+{
+	if (task->forked || task->vfork || __atomic_load_n(&tables_differ, __ATOMIC_RELAXED))
+		return arena_hold(task->thread, task->owner);
+	return true;
+}
+
+/* It goes on without what it would have inherited; beside others in this memory without a page. */
+static void begin_anew(struct task *task)
+{
+	stand_in(task);
+	if (!task->forked)
+		task->thread = slot_own_thread(task);
+	slot_thread(task);
+}
+
 /* The first that a child does. */
 void thread_begin(struct task *task)
 {
 	const bool forked = task->forked;
+	bool kept;
 
-	if (forked) {
+	if (forked)
 		forget_others(task);
-		if (task->thread->page && !arena_take_over(task->thread->page)) {
-			task->thread = NULL;
-			slot_adopt(task, slot_own_thread(task), 0);
-		}
-	}
-	if (task->vfork || (!forked && tables_differ))
-		arena_keep(task->thread);
+	kept = has_page(task);
+	if (!kept)
+		begin_anew(task);
 	task->thread->regs = task->regs;
 	settle(task);
 	if (forked)
 		translate_forked(task->thread);
-	tasks_begun(task->thread);
+	else if (!kept)
+		translate_thread(task->thread);
+	if (kept)
+		tasks_begun(task->thread);
+	else
+		tasks_boot(task->thread);
 	if (task->clear)
 		signal_actions_clear(task->actions);
 	signal_set_kernel_mask(task->start);
@@ -292,6 +320,8 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	child->clear = flags & CLONE_CLEAR_SIGHAND;
 	child->own_numbers = parent->task->own_numbers;
 	child->waiting = false;
+	child->handed_over = false;
+	child->exec_lists = NULL;
 	child->clock_timer = CLOCK_TIMER_NONE;
 	child->faults_held = 0;
 	child->faults_blocked = parent->task->faults_blocked;
@@ -304,7 +334,7 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	if (flags & CLONE_VM && !(flags & (CLONE_FILES | CLONE_VFORK)))
 		child->thread = slot_own_thread(child);
 	slot_thread(child);
-	child->thread->handed_over = child->forked || child->vfork;
+	child->thread->handed_over = child->forked ? arena_owner(parent) : 0;
 	if (!child->forked)
 		translate_thread(child->thread);
 	tasks_begin(child->thread, parent, flags);
@@ -322,18 +352,18 @@ static void part_with_page(struct task *child)
 /* The child is not there, or has gone, or has memory of its own by now. */
 static void discard(struct task *child, bool born)
 {
-	const bool executed = child->thread->handed_over && child->thread->exec_lists;
-
 	if (!child->forked) {
 		translate_thread_gone(child->thread);
-		exec_release(child->thread);
+		exec_release(child);
 		signal_actions_give(child->actions);
 	}
-	if (born && (child->forked || executed)) {
+	if (born && (child->forked || child->handed_over)) {
 		part_with_page(child);
 	} else {
 		tasks_end(child->thread);
 		child->thread->handed_over = 0;
+		/* It may have been killed with locks. */
+		arena_renew(child->thread);
 	}
 	slot_give(child);
 }
@@ -368,10 +398,14 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 		    uint64_t *stack, uint64_t *size)
 {
 	const bool vfork = flags & CLONE_VM && flags & CLONE_VFORK;
-	struct task *child = slot_take();
+	struct task *child;
 	signal_set mask;
 	int64_t result;
 
+	/* What it takes is locked under its own table. */
+	if (thread->task->vfork || thread->task->own_numbers)
+		__atomic_store_n(&tables_differ, true, __ATOMIC_RELAXED);
+	child = slot_take();
 	if (!child)
 		return -EAGAIN;
 	if (!conceive(child, thread, flags, rsp)) {

@@ -18,10 +18,10 @@ struct thread;
 
 /*
  * At boot: makes the process's first thread, on the page of the arena that it had before exec if
- * @page is not 0, and points GS base at it, so that thread_self() works.
+ * @owner says so (arena_owner()), and points GS base at it, so that thread_self() works.
  * Never fails: without memory for one thread there is nothing to run, and it says so and ends.
  */
-struct thread *threads_boot(uint32_t page);
+struct thread *threads_boot(uint32_t owner);
 
 /* Calls @visit for each task in this memory. It must not wait for any of them. */
 void threads_visit(void (*visit)(struct task *task, void *what), void *what);

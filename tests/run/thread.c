@@ -863,6 +863,67 @@ static void case_process_wide(void)
 	say("comm %s", name);
 }
 
+/*
+ * A thread with a table of descriptors of its own outlives the one under whose table the process
+ * was begun, has children and then threads: none gets in another's way.
+ */
+enum { COMPUTERS = 12 };
+
+static void *computer(void *unused)
+{
+	volatile uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < 100; i++) {
+		for (uint64_t j = 0; j < 2000; j++)
+			sum += i ^ j;
+		raw(SYS_sched_yield);
+	}
+	return unused;
+}
+
+static void compute(void)
+{
+	pthread_t threads[COMPUTERS];
+
+	for (int i = 0; i < COMPUTERS; i++)
+		need(!pthread_create(&threads[i], NULL, computer, NULL));
+	for (int i = 0; i < COMPUTERS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void *survivor(void *first)
+{
+	int status, failed = 0;
+
+	need(!close_range(100, 101, 2)); /* CLOSE_RANGE_UNSHARE */
+	pthread_join(*(pthread_t *)first, NULL);
+	for (int round = 0; round < 12; round++) {
+		pid_t child = fork();
+
+		if (!child) {
+			compute();
+			_exit(0);
+		}
+		for (int i = 0; i < 5; i++)
+			compute();
+		need(waitpid(child, &status, 0) == child);
+		failed |= status;
+	}
+	say("children of who has a table of its own: %d\n", failed);
+	exit(0);
+}
+
+static void case_outlives_table(void)
+{
+	static pthread_t first, other;
+
+	no_core();
+	first = pthread_self();
+	compute(); /* what its threads had is there for others */
+	need(!pthread_create(&other, NULL, survivor, &first));
+	pthread_exit(NULL);
+}
+
 const struct test_case cases[] = {
 	{"basics", case_basics},
 	{"conditions", case_conditions},
@@ -884,5 +945,6 @@ const struct test_case cases[] = {
 	{"daemon", case_daemon},
 	{"tree", case_tree},
 	{"process_wide", case_process_wide},
+	{"outlives_table", case_outlives_table},
 	{NULL, NULL},
 };
