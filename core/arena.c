@@ -27,11 +27,6 @@ void core_attach(void *at)
 	core_attached = at;
 }
 
-const struct core_settings *core_settings(void)
-{
-	return &core_tree()->settings;
-}
-
 void core_setup(const struct core_settings *settings)
 {
 	core_tree()->settings = *settings;

@@ -31,6 +31,7 @@ struct core_tree {
 	uint64_t last_id;
 };
 
+_Static_assert(offsetof(struct core_tree, settings) == 0, "core_settings()");
 _Static_assert(ARENA_CORE + sizeof(struct core_tree) <= ARENA_TASK, "");
 
 static inline struct core_tree *core_tree(void)

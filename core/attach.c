@@ -38,7 +38,7 @@ static void bind(struct core_task *task)
 		return;
 	task->bound = true;
 	task->kick = true;
-	__atomic_store_n(&task->changed, 1, __ATOMIC_RELEASE);
+	core_task_change(task);
 }
 
 /* What can be concluded from the events of the list; while some are left it may be too much. */

@@ -52,11 +52,9 @@ void core_switch_off(const struct core_task *task, struct core_event *event)
 
 static void switch_off_group(const struct core_task *task, struct core_event *leader)
 {
+	core_count_group_out(task, leader);
 	core_for_each_in_group(event, leader)
-		if (event->state == CORE_ACTIVE)
-			core_count_out(task, event);
-		else
-			core_count_times(task, event);
+		core_count_times(task, event);
 	core_for_each_in_group(event, leader)
 		if (core_enabled(event) || event->state == CORE_ERROR)
 			event->state = CORE_OFF;

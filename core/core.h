@@ -53,7 +53,6 @@ struct core_settings {
  */
 void core_attach(void *arena);
 void core_setup(const struct core_settings *settings); /* once, on zeroed memory */
-const struct core_settings *core_settings(void);
 
 /* Whoever sees that tsc_mult is not 0 sees both. Wakes nobody. */
 void core_set_clock(uint32_t mult, uint32_t shift);
@@ -74,6 +73,12 @@ static inline struct core_event *core_event(uint32_t index)
 static inline struct core_task *core_task(uint32_t page)
 {
 	return core_arena(page * ARENA_PAGE + ARENA_TASK);
+}
+
+/* They come first of what the core keeps for the tree. */
+static inline const struct core_settings *core_settings(void)
+{
+	return (const struct core_settings *)core_arena(ARENA_CORE);
 }
 
 uint32_t core_page(const struct core_task *task);
@@ -204,8 +209,8 @@ bool core_crowded(void);
 void core_rotate(void);
 
 /*
- * The caller's: makes its counters follow what is wanted, takes what is due, clears
- * task->changed. To be called in the runtime when that is set, and after core calls that may have
+ * The caller's: makes its counters follow what is wanted and takes what is due; it has followed
+ * then. To be called in the runtime when core_task_changed(), and after core calls that may have
  * changed the caller's own events.
  */
 void core_task_update(struct core_task *task);

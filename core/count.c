@@ -67,7 +67,19 @@ void core_count_times_passed(const struct core_task *task, struct core_event *ev
 	event->stamp = task->now;
 }
 
-void core_count_in(const struct core_task *task, struct core_event *event)
+/* The same of one that counts: so its leader is enabled. */
+static inline void count_times_counted(const struct core_task *task, struct core_event *event)
+{
+	const uint64_t passed = task->now > event->stamp ? task->now - event->stamp : 0;
+
+	event->stamp = task->now;
+	if (core_leader(event)->elsewhere)
+		return;
+	event->count.enabled += passed;
+	event->count.running += passed;
+}
+
+static inline void count_in(const struct core_task *task, struct core_event *event)
 {
 	core_count_times(task, event);
 	event->start = core_count_counter(task, event);
@@ -78,17 +90,36 @@ void core_count_in(const struct core_task *task, struct core_event *event)
 		core_page_update(event);
 }
 
-void core_count_out(const struct core_task *task, struct core_event *event)
+static inline void count_out(const struct core_task *task, struct core_event *event)
 {
 	uint64_t counter = core_count_counter(task, event);
 
-	core_count_times(task, event);
+	count_times_counted(task, event);
 	event->count.value += counter - event->start;
 	event->state = CORE_INACTIVE;
 	if (event->period)
 		core_sampling_out(event, counter);
 	if (event->maps)
 		core_page_update(event);
+}
+
+void core_count_out(const struct core_task *task, struct core_event *event)
+{
+	count_out(task, event);
+}
+
+void core_count_group_in(const struct core_task *task, struct core_event *leader)
+{
+	core_for_each_in_group(event, leader)
+		if (event->state == CORE_INACTIVE)
+			count_in(task, event);
+}
+
+void core_count_group_out(const struct core_task *task, struct core_event *leader)
+{
+	core_for_each_in_group(event, leader)
+		if (event->state == CORE_ACTIVE)
+			count_out(task, event);
 }
 
 void core_count_state(const struct core_task *task, struct core_event *event, enum core_state state)

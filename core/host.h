@@ -41,7 +41,7 @@ int core_host_cpu(void);
 void core_host_software(struct core_task *task, uint64_t kinds);
 
 /*
- * @task->changed was set by somebody else: brings its thread out of translated code soon, without
+ * core_task_change(@task), by somebody else: brings its thread out of translated code soon, without
  * the program noticing.
  */
 void core_host_kick(struct core_task *task);

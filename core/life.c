@@ -347,10 +347,10 @@ void core_task_update(struct core_task *task)
 {
 	uint64_t due;
 
-	if (!task->changed && !task->counting_down)
+	if (!core_task_changed(task) && !task->counting_down)
 		return;
 	/* Whoever wants more from now on says so again. */
-	__atomic_store_n(&task->changed, 0, __ATOMIC_SEQ_CST);
+	core_task_followed(task);
 	if (task->turn_due)
 		core_take_turn(task);
 	if (!__atomic_load_n(&task->sampled, __ATOMIC_RELAXED) && !task->counting_down)

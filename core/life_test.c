@@ -405,7 +405,7 @@ static void who_is_bound_looks_where_it_runs(void **state)
 	tree_open(&attr, other, 0, 0);
 	assert_int_equal(fake.kicks.nr, 1);
 	assert_int_equal(fake.kicks.of[0].event, 2);
-	assert_true(other->changed);
+	assert_true(core_task_changed(other));
 	tree_open(&attr, other, 1, 0);
 	assert_int_equal(fake.kicks.nr, 1);
 }

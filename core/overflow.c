@@ -322,6 +322,6 @@ void core_breakpoint(struct core_task *task, unsigned int type, uint64_t address
 			due(event, 0, event->attr.bp_addr);
 	}
 	core_task_unlock(task);
-	if (task->changed)
+	if (core_task_changed(task))
 		core_task_update(task);
 }

@@ -49,13 +49,6 @@ struct core_task *core_event_lock(const struct core_event *event)
 
 /* ---- in and out ---- */
 
-static inline void group_in(const struct core_task *task, struct core_event *leader)
-{
-	core_for_each_in_group(event, leader)
-		if (event->state == CORE_INACTIVE)
-			core_count_in(task, event);
-}
-
 void core_schedule_off(const struct core_task *task, struct core_event *event)
 {
 	if (event->leader != core_index(event)) {
@@ -63,9 +56,7 @@ void core_schedule_off(const struct core_task *task, struct core_event *event)
 			core_count_out(task, event);
 		return;
 	}
-	core_for_each_in_group(member, event)
-		if (member->state == CORE_ACTIVE)
-			core_count_out(task, member);
+	core_count_group_out(task, event);
 }
 
 /* ---- who may ---- */
@@ -145,7 +136,7 @@ static void consider(struct core_task *task, struct core_event *leader, struct r
 	if (!is_here(task, leader) || !core_enabled(leader)) {
 		core_schedule_off(task, leader);
 	} else if (take_room(room, leader)) {
-		group_in(task, leader);
+		core_count_group_in(task, leader);
 	} else if (leader->attr.pinned) {
 		fail(task, leader);
 	} else {
@@ -269,7 +260,7 @@ static void publish(struct core_task *task)
 	task->sampled = now.sampled;
 	task->extras = now.extras;
 	task->kick = true;
-	__atomic_store_n(&task->changed, 1, __ATOMIC_RELEASE);
+	core_task_change(task);
 }
 
 /* There is room for all, so none depends on another. */
@@ -283,7 +274,7 @@ static inline void consider_alone(const struct core_task *task, struct core_even
 	if (!is_here(task, leader))
 		core_schedule_off(task, leader);
 	else if (core_enabled(leader)) /* else it has been put off when it was disabled */
-		group_in(task, leader);
+		core_count_group_in(task, leader);
 }
 
 static void consider_all(struct core_task *task)
@@ -383,7 +374,7 @@ static bool rotate(struct core_task *task)
 	core_lock(&task->lock);
 	task->turn_due = true;
 	task->kick = true;
-	__atomic_store_n(&task->changed, 1, __ATOMIC_RELEASE);
+	core_task_change(task);
 	core_task_unlock(task);
 	return true;
 }

@@ -352,7 +352,7 @@ static void a_kick_goes_to_others_only(void **state)
 	event = tree_open(&attr, other, -1, 0);
 	assert_int_equal(fake.kicks.nr, 1);
 	assert_int_equal(fake.kicks.of[0].event, 2);
-	assert_true(other->changed);
+	assert_true(core_task_changed(other));
 	core_disable(event, false);
 	assert_int_equal(fake.kicks.nr, 2);
 	core_disable(event, false);

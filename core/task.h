@@ -49,13 +49,14 @@ struct core_task {
 
 	/*
 	 * What translated code has to count for the events that are active: bits of enum core_kind.
-	 * Changed under the lock by whoever enables or disables; the thread looks at `changed` when
-	 * it is in the runtime, and makes its counters and its code follow.
+	 * Changed under the lock by whoever enables or disables; the thread compares `changes` with
+	 * what it has followed when it is in the runtime, and makes its counters and its code
+	 * follow.
 	 */
 	uint64_t wanted;  /* kinds to be counted */
 	uint64_t sampled; /* kinds of which somebody wants overflows: a subset of wanted */
 	uint64_t extras;  /* enum core_extra */
-	uint32_t changed;
+	uint32_t changes, followed;
 	bool kick;		/* the thread has to be told, once the lock is given back */
 	uint64_t counting_down; /* kinds whose counters reach 0 at the next overflow */
 
@@ -95,6 +96,23 @@ struct core_task {
 _Static_assert(offsetof(struct core_task, counter) == CORE_TASK_COUNTERS, "");
 _Static_assert(offsetof(struct core_task, bias) == CORE_TASK_BIAS, "");
 _Static_assert(offsetof(struct core_task, lanes) == CORE_TASK_LANES, "");
+
+/* Its thread has something to follow: with its lock. */
+static inline void core_task_change(struct core_task *task)
+{
+	__atomic_store_n(&task->changes, task->changes + 1, __ATOMIC_RELEASE);
+}
+
+/* The thread's own: whether it has, and that it does from here on. */
+static inline bool core_task_changed(const struct core_task *task)
+{
+	return __atomic_load_n(&task->changes, __ATOMIC_ACQUIRE) != task->followed;
+}
+
+static inline void core_task_followed(struct core_task *task)
+{
+	task->followed = __atomic_load_n(&task->changes, __ATOMIC_ACQUIRE);
+}
 
 /* What the lanes have of a kind. */
 static inline uint64_t core_task_lanes(const struct core_task *task, unsigned int kind)

@@ -54,7 +54,7 @@ struct signal_actions {
 enum pending {
 	PENDING_NOTE = 1,
 	PENDING_SUMMONS = 2, /* the process detaches, and this thread has to come along */
-	PENDING_KICK = 4,    /* somebody has changed what is to be counted: core_task.changed */
+	PENDING_KICK = 4,    /* somebody has changed what is to be counted: core_task_changed() */
 };
 
 /* How far a task is with that. */

@@ -236,7 +236,7 @@ void tasks_follow(struct thread *thread)
 	struct core_task *task = &thread->events;
 
 	if (!arena_events()) {
-		task->changed = 0;
+		core_task_followed(task);
 		return;
 	}
 	if (task->bound) /* to ask takes as long as all the rest */

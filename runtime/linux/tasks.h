@@ -40,7 +40,7 @@ void tasks_follow(struct thread *thread);
  */
 static inline void tasks_update(struct thread *thread)
 {
-	if (__atomic_load_n(&thread->events.changed, __ATOMIC_RELAXED) || thread->events.bound ||
+	if (core_task_changed(&thread->events) || thread->events.bound ||
 	    thread->events.counting_down & CORE_KINDS_SOFTWARE)
 		tasks_follow(thread);
 }

@@ -145,7 +145,7 @@ static void come_out(struct thread *thread)
  */
 static bool stays_inside(struct thread *thread)
 {
-	if (!__atomic_load_n(&thread->events.changed, __ATOMIC_SEQ_CST))
+	if (!core_task_changed(&thread->events))
 		return true;
 	come_out(thread);
 	return false;
@@ -285,11 +285,6 @@ static void go_slowly(struct thread *thread)
 	}
 }
 
-static bool is_changed(const struct thread *thread)
-{
-	return __atomic_load_n(&thread->events.changed, __ATOMIC_RELAXED);
-}
-
 /* Before each instruction that is executed alone. False: there is something to be delivered. */
 static bool before_insn(struct thread *thread)
 {
@@ -319,7 +314,8 @@ _Noreturn static void go_on(struct thread *thread, enum arrival arrival)
 			linux_due(thread);
 			arrival = ARRIVE_DIRECT;
 		}
-		if (__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) || is_changed(thread)) {
+		if (__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) ||
+		    core_task_changed(&thread->events)) {
 			thread->step = 0;
 			thread->inside = 0;
 			linux_deliver(thread);
@@ -334,7 +330,7 @@ _Noreturn static void go_on(struct thread *thread, enum arrival arrival)
 		address = step(thread);
 		if (!address && arrival == ARRIVE_DIRECT)
 			address = find(thread);
-		if (!address && !is_changed(thread))
+		if (!address && !core_task_changed(&thread->events))
 			address = make(thread, arrival);
 		arrival = ARRIVE_DIRECT;
 	}
@@ -382,8 +378,8 @@ static void drain(struct thread *thread)
 	thread->regs.rip = trace_block_at(thread->cache)->pc;
 	thread->branches.pc = 0; /* it has not been executed yet */
 	tracer_drain(thread);
-	if (!__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) && !is_changed(thread) &&
-	    !is_due(thread))
+	if (!__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) &&
+	    !core_task_changed(&thread->events) && !is_due(thread))
 		translate_enter();
 }
 

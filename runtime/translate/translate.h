@@ -196,7 +196,7 @@ size_t linux_code(void *to, uint64_t from, size_t size);
  */
 bool linux_probed(uint64_t pc, uint8_t *byte);
 
-/* thread->pending or thread->events.changed is not 0: the latter is afterwards. */
+/* thread->pending is not 0, or core_task_changed(): afterwards it has followed. */
 void linux_deliver(struct thread *thread);
 
 /*
