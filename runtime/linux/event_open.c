@@ -175,7 +175,7 @@ int64_t sys_perf_event_open(struct thread *thread, struct syscall *call)
 	return fd == EVENT_CALL_OTHER ? event_open(thread, &request) : fd;
 }
 
-int64_t sys_prctl(struct thread *thread, struct syscall *call)
+static int64_t named(struct thread *thread, struct syscall *call)
 {
 	char comm[sizeof(thread->events.comm)] = "";
 	int64_t result = syscall_pass(thread, call);
@@ -183,17 +183,36 @@ int64_t sys_prctl(struct thread *thread, struct syscall *call)
 	/* The events may all be others', who have just begun to look at this process. */
 	if (result || !thread->page || !core_nr_events() || !arena_events())
 		return result;
+	sys(__NR_prctl, PR_GET_NAME, comm);
+	core_task_comm(&thread->events, &thread->events, comm);
+	return 0;
+}
+
+/* The kernel is asked only if it has events of the caller's: it switches nobody else's. */
+static int64_t switch_created(struct thread *thread, struct syscall *call, bool on)
+{
+	const bool has_some = thread->page && core_nr_events() && arena_events();
+	int64_t result = 0;
+
+	if (!thread->page || thread->events.passed)
+		result = syscall_pass(thread, call);
+	if (!result && has_some)
+		core_prctl(core_task(thread->page), on);
+	return result;
+}
+
+int64_t sys_prctl(struct thread *thread, struct syscall *call)
+{
 	switch ((int)call->args[0]) {
 	case PR_SET_NAME:
-		sys(__NR_prctl, PR_GET_NAME, comm);
-		core_task_comm(&thread->events, &thread->events, comm);
-		break;
+		return named(thread, call);
 	case PR_TASK_PERF_EVENTS_DISABLE:
+		return switch_created(thread, call, false);
 	case PR_TASK_PERF_EVENTS_ENABLE:
-		core_prctl(core_task(thread->page), call->args[0] == PR_TASK_PERF_EVENTS_ENABLE);
-		break;
+		return switch_created(thread, call, true);
+	default:
+		return syscall_pass(thread, call);
 	}
-	return result;
 }
 
 /* unshare, setns */

@@ -17,6 +17,7 @@
 #include "runtime/linux/proc.h"
 #include "runtime/lock.h"
 #include "runtime/sys.h"
+#include "runtime/thread.h"
 
 enum { PASSED = 1024 };
 
@@ -135,9 +136,9 @@ static bool passes_software(const struct event_request *request)
 		return true; /* written by programs in the kernel */
 	default:
 		/*
-		 * Ours count them as well, and what it costs to leave them to the kernel is nothing.
-		 * But samples would have addresses in translated code, and the whole system is the
-		 * tree.
+		 * Ours count them as well, and what it costs to leave them to the kernel is
+		 * nothing. But samples would have addresses in translated code, and the whole
+		 * system is the tree.
 		 */
 		return !attr->sample_period && !tells_of_kernel(attr) && request->pid != -1 &&
 		       !(request->flags & PERF_FLAG_PID_CGROUP);
@@ -173,8 +174,10 @@ int64_t event_pass(struct thread *thread, struct syscall *call, const struct eve
 	/* What the kernel does not let be counted, or knows nothing of, we count. */
 	if (fd < 0 && fd != SYSCALL_NOT_MADE && software)
 		return EVENT_CALL_OTHER;
-	if (fd >= 0)
+	if (fd >= 0) {
+		thread->events.passed = true;
 		remember((int)fd, request);
+	}
 	return fd;
 }
 

@@ -118,6 +118,17 @@ ABI_CASE("prctl.scope-thread", "events belong to the thread that created them")
 	CHECK_CMP(grows_by(mine), >=, 10);
 }
 
+static void creates_and_executes(void *arg)
+{
+	(void)arg;
+	abi_exec("enable", (unsigned int)faults_of(0, -1, true));
+}
+
+ABI_CASE("prctl.scope", "who executes another program goes on owning what it created")
+{
+	JOIN(SPAWN(creates_and_executes, NULL));
+}
+
 ABI_CASE("prctl.leaders-only", "ENABLE reaches a member that was disabled on its own")
 {
 	int leader = faults_of(0, -1, true), member = faults_of(0, leader, true);

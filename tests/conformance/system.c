@@ -297,6 +297,16 @@ static int read_descriptor(int fd)
 	return read(fd, &word, sizeof(word)) == sizeof(word) ? 0 : 5;
 }
 
+static int enable_created(int fd)
+{
+	uint64_t faults;
+
+	if (prctl(PR_TASK_PERF_EVENTS_ENABLE))
+		return 6;
+	work_faults(30);
+	return read(fd, &faults, sizeof(faults)) == sizeof(faults) && faults >= 30 ? 0 : 7;
+}
+
 int abi_after_exec(const char *work, unsigned int count)
 {
 	if (strcmp(work, "faults") == 0)
@@ -305,6 +315,8 @@ int abi_after_exec(const char *work, unsigned int count)
 		work_calls(count);
 	else if (strcmp(work, "read") == 0)
 		return read_descriptor((int)count);
+	else if (strcmp(work, "enable") == 0)
+		return enable_created((int)count);
 	else if (strcmp(work, "nothing") != 0)
 		return 3;
 	return 0;
