@@ -99,7 +99,8 @@ struct core_rights {
  *
  *	flags, core_attr_check()	what the attr says by itself
  *	core_open_check()		who may ask for it
- *	group_fd, then pid		are looked up by the caller: EBADF, ESRCH
+ *	group_fd, core_group_check()	is looked up by the caller, for whatever flags: EBADF, ENODEV
+ *	pid				likewise: ESRCH
  *	core_open()			whether it can be had
  */
 
@@ -114,6 +115,9 @@ int core_attr_check(struct perf_event_attr *attr, uint32_t size, bool tail,
 /* @pid as given to the call: only -1 means something here. */
 int core_open_check(const struct perf_event_attr *attr, int pid, int cpu, unsigned long flags,
 		    const struct core_rights *rights);
+
+/* Whether the task of @group is still there. */
+int core_group_check(uint32_t group);
 
 /* Whom an event measures. */
 struct core_target {
@@ -171,8 +175,8 @@ void core_task_clear(struct core_task *task);
  * A thread begins: @task is clear but for comm, and inherits. @parent: of whoever made it; NULL
  * for the first. @flags: those of clone(2). Called by the parent, before the child runs, which
  * nobody can name yet. core_task_begun() is the child's, which knows pid, tid and ppid by now:
- * FORK, unless its parent, who may want to see that when fork(2) returns, could say so before, by
- * core_task_forked() with pid and tid.
+ * FORK and its name spaces, unless its parent, who may want to see that when fork(2) returns, could
+ * say so before, by core_task_forked() with pid and tid.
  */
 void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags);
 
@@ -203,7 +207,8 @@ void core_task_regroup(struct core_task *task);
 
 /*
  * Turns, for whoever has a timer: while some group waits for counters (--counters=N, or an
- * exclusive group) core_rotate() is to be called every core_settings()->rotation ns.
+ * exclusive group), which core_host_crowded() tells the beginning of, core_rotate() is to be called
+ * every core_settings()->rotation ns.
  */
 bool core_crowded(void);
 void core_rotate(void);

@@ -161,6 +161,12 @@ void core_host_wake(struct core_event *event, short revents)
 	note(&fake.wakes, (struct fake_told){.event = core_index(event), .what = revents});
 }
 
+bool core_host_crowded(void)
+{
+	fake.crowds++;
+	return true;
+}
+
 void core_host_signal(struct core_event *event, int band)
 {
 	note(&fake.signals, (struct fake_told){.event = core_index(event), .what = band});

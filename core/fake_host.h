@@ -47,6 +47,7 @@ extern _Thread_local struct fake_host {
 
 	struct fake_log wakes, signals, traps, kicks;
 	uint64_t discarded; /* bytes */
+	unsigned int crowds;
 } fake;
 
 /* A new arena, with a task at page 1 that is the caller. */

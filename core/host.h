@@ -73,6 +73,10 @@ void core_host_discard(uint64_t offset, uint64_t size);
 /* Makes all who poll @event look again, by core_poll(): @revents (POLLIN, POLLHUP) is there. */
 void core_host_wake(struct core_event *event, short revents);
 
+/* Some group waits for counters now: core_rotate() is to be called until core_crowded() is false.
+ * False: it will not be, ask again. */
+bool core_host_crowded(void);
+
 /* Sends the signal of F_SETSIG/O_ASYNC that @event's owner asked for; @band is POLL_IN or POLL_HUP.
  */
 void core_host_signal(struct core_event *event, int band);

@@ -94,7 +94,8 @@ _Static_assert(CORE_KINDS <= 64, "kinds are bits of a mask");
 /* Kinds that are counted without the model. */
 #define CORE_KINDS_EXACT                                                                           \
 	((CORE_KIND_BIT(CORE_STORES + 1) - 1) & ~(CORE_KIND_BIT(CORE_INSTRUCTIONS) - 1))
-#define CORE_KINDS_MODEL ((CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1) & ~CORE_KINDS_EXACT)
+#define CORE_KINDS_MODEL  ((CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1) & ~CORE_KINDS_EXACT)
+#define CORE_KINDS_CLOCKS (CORE_KIND_BIT(CORE_TASK_CLOCK) | CORE_KIND_BIT(CORE_CPU_CLOCK))
 #define CORE_KINDS_SOFTWARE                                                                        \
 	((CORE_KIND_BIT(CORE_COUNTED_KINDS) - 1) & ~(CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1))
 

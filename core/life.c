@@ -94,11 +94,17 @@ void core_task_clear(struct core_task *task)
 	memset(rest, 0, (size_t)((char *)(task + 1) - rest));
 }
 
+/* CLONE_NEWTIME is a part of the signal's number to clone(2), but of one that there is not. */
+#define NAMESPACES                                                                                 \
+	(CLONE_NEWTIME | CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |             \
+	 CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
+
 void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags)
 {
 	core_counters_init(task);
 	task->cpu = -1;
 	task->parent = parent ? core_page(parent) : 0;
+	task->moved = flags & NAMESPACES || (parent && parent->moved);
 	core_lock(&core_tree()->lock);
 	link_live(task);
 	task->apart = parent && parent->apart && flags & CLONE_THREAD;
@@ -135,11 +141,12 @@ static void tell_of_birth(struct core_task *task, bool begun)
 		core_task_lock(parent);
 		if (!task->told)
 			core_tell_fork(parent, task);
-		if (begun)
+		if (!task->told_where && (begun || !task->moved))
 			core_tell_begun(parent, task);
 		core_task_unlock(parent);
 	}
 	task->told = true;
+	task->told_where |= begun || !task->moved;
 	core_unlock(&core_tree()->lock);
 }
 

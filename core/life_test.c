@@ -572,6 +572,7 @@ static void groups_take_turns(void **state)
 	for (unsigned int i = 0; i < 6; i++)
 		events[i] = hardware(PERF_COUNT_HW_INSTRUCTIONS, 0);
 	assert_true(core_crowded());
+	assert_int_equal(fake.crowds, 1);
 	for (unsigned int i = 0; i < 6; i++)
 		assert_int_equal(state_of(events[i]), i < 2 ? CORE_ACTIVE : CORE_INACTIVE);
 	for (unsigned int tick = 0; tick < 60; tick++) {
@@ -590,6 +591,9 @@ static void groups_take_turns(void **state)
 	assert_false(core_crowded());
 	assert_int_equal(state_of(events[0]), CORE_ACTIVE);
 	assert_int_equal(state_of(events[1]), CORE_ACTIVE);
+	assert_int_equal(fake.crowds, 1);
+	hardware(PERF_COUNT_HW_INSTRUCTIONS, 0);
+	assert_int_equal(fake.crowds, 2);
 }
 
 static void a_group_counts_as_a_whole(void **state)

@@ -34,14 +34,26 @@ static bool names_vector_registers(const struct perf_event_attr *attr)
 	return (attr->sample_regs_user | attr->sample_regs_intr) >> PERF_REG_X86_XMM0;
 }
 
-/* The virtual PMU fills no AUX area that others could take a part of, pause or resume. */
-static int check_aux(const struct perf_event_attr *attr, uint32_t action)
-{
-	const uint32_t start_paused = 1;
+/* The virtual PMU fills no AUX area, which could begin paused, */
+enum { AUX_START_PAUSED = 1 };
 
-	if (attr->aux_output || action & start_paused)
-		return -EOPNOTSUPP;
-	return action || attr->aux_sample_size ? -EINVAL : 0;
+static uint32_t aux_action(const struct core_event *event)
+{
+	uint32_t action;
+
+	memcpy(&action, event->attr_bytes + 116, sizeof(action));
+	return action;
+}
+
+static bool fills_aux(const struct core_event *event)
+{
+	return event->attr.aux_output || aux_action(event) & AUX_START_PAUSED;
+}
+
+/* and of which others could take a part, or that they could pause and resume. */
+static bool uses_aux(const struct core_event *event)
+{
+	return aux_action(event) || event->attr.aux_sample_size;
 }
 
 /*
@@ -70,8 +82,7 @@ static int check_event(const struct core_event *event, const struct core_target 
 		       const struct core_rights *rights)
 {
 	const struct perf_event_attr *attr = &event->attr;
-	uint32_t aux_action;
-	int kind, err;
+	int kind;
 
 	if (target->cpu < -1 || target->cpu >= (int)core_settings()->cpus)
 		return -EINVAL;
@@ -90,10 +101,8 @@ static int check_event(const struct core_event *event, const struct core_target 
 	if (attr->type == PERF_TYPE_BREAKPOINT && kind == CORE_ZERO && attr->bp_addr >> 63 &&
 	    !rights->perfmon)
 		return -EPERM;
-	memcpy(&aux_action, event->attr_bytes + 116, sizeof(aux_action));
-	err = check_aux(attr, aux_action);
-	if (err)
-		return err;
+	if (fills_aux(event))
+		return -EOPNOTSUPP;
 	if (attr->sample_type & PERF_SAMPLE_CALLCHAIN &&
 	    attr->sample_max_stack > core_settings()->max_stack)
 		return -EOVERFLOW;
@@ -196,6 +205,8 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	err = check_group(like, target, leader);
 	if (err)
 		return err;
+	if (uses_aux(like))
+		return -EINVAL;
 	event = core_event_make();
 	if (!event)
 		return -ENOMEM;
@@ -215,6 +226,11 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	return core_index(event);
 }
 
+int core_group_check(uint32_t group)
+{
+	return core_event(group)->state == CORE_EXITED ? -ENODEV : 0;
+}
+
 int64_t core_open(const struct perf_event_attr *attr, const struct core_target *target,
 		  uint32_t group, unsigned long flags, const struct core_rights *rights)
 {
@@ -223,10 +239,10 @@ int64_t core_open(const struct perf_event_attr *attr, const struct core_target *
 	int64_t index;
 	int kind;
 
+	if (group && core_group_check(group))
+		return -ENODEV;
 	if (group && !(flags & PERF_FLAG_FD_NO_GROUP))
 		leader = core_event(group);
-	if (leader && leader->state == CORE_EXITED)
-		return -ENODEV;
 	memcpy(event.attr_bytes, attr, CORE_ATTR_SIZE);
 	if (where.task) {
 		where.task = core_task(core_page(where.task));

@@ -52,7 +52,7 @@ static inline void core_sampling_out(struct core_event *event, uint64_t counter)
 
 /* @parent made @child; either is the caller's. */
 void core_tell_fork(struct core_task *parent, const struct core_task *child);
-/* @child, the caller's, in its name spaces, to its parent's events. */
+/* @child, in the caller's name spaces, to its parent's events. */
 void core_tell_begun(struct core_task *parent, const struct core_task *child);
 /* @task runs for the first time. */
 void core_tell_first_run(struct core_task *task);

@@ -37,7 +37,7 @@
 
 static bool is_clock(const struct core_event *event)
 {
-	return event->kind == CORE_TASK_CLOCK || event->kind == CORE_CPU_CLOCK;
+	return CORE_KIND_BIT(event->kind) & CORE_KINDS_CLOCKS;
 }
 
 static bool is_software(const struct core_event *event)
@@ -186,12 +186,6 @@ static uint64_t until_next_look(const struct core_event *event)
 
 /* ---- who is told ---- */
 
-static void signal_owner(struct core_event *event, int band)
-{
-	if (event->owner.async)
-		core_host_signal(event, band);
-}
-
 /* PERF_EVENT_IOC_REFRESH has run out. */
 static void switch_off(struct core_event *event)
 {
@@ -211,7 +205,7 @@ static bool happen(struct core_event *event, const struct core_hit *hit)
 		switch_off(event);
 	if (event->attr.sigtrap)
 		core_host_sigtrap(event, hit->address);
-	signal_owner(core_opened(event), last ? POLL_HUP : POLL_IN);
+	core_signal_owner(core_opened(event), last ? POLL_HUP : POLL_IN);
 	return !last;
 }
 

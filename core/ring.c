@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 
 #include "core/arena.h"
@@ -52,10 +53,16 @@ void core_ring_unlock(struct core_ring *ring)
 void core_ring_wake(struct core_ring *ring)
 {
 	/* Nobody has looked since the last time: they are awake, or will look before they sleep. */
-	if (__atomic_exchange_n(&ring->ready, POLLIN, __ATOMIC_ACQ_REL))
+	if (__atomic_exchange_n(&ring->ready, POLLIN | POLLRDNORM, __ATOMIC_ACQ_REL))
 		return;
 	for (uint32_t i = ring->events; i; i = core_event(i)->ring_next)
 		core_host_wake(core_event(i), POLLIN);
+}
+
+void core_signal_owner(struct core_event *event, int band)
+{
+	if (event->owner.async)
+		core_host_signal(event, band);
 }
 
 /* The bytes from the newest on to the oldest that the reader has not consumed leave one free. */
@@ -180,6 +187,8 @@ void core_output_end(struct core_output *out, bool sample)
 	if (out->wake)
 		core_ring_wake(ring);
 	core_ring_unlock(ring);
+	if (out->wake && !sample) /* of samples overflows tell, each */
+		core_signal_owner(out->event, POLL_IN);
 }
 
 int core_pause_output(uint32_t event, bool pause)

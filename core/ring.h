@@ -63,6 +63,9 @@ struct core_ring *core_ring(uint32_t index);
 struct core_ring *core_ring_lock(const struct core_event *event);
 void core_ring_unlock(struct core_ring *ring);
 
+/* By the signal that it asked for, if it has. */
+void core_signal_owner(struct core_event *event, int band);
+
 /* Marks it as ready; wakes who polls its events. With its lock. */
 void core_ring_wake(struct core_ring *ring);
 

@@ -188,7 +188,7 @@ static void look(struct pair *pair)
 	struct pollfd one = {.fd = pair->fd, .events = POLLIN};
 
 	assert_true(poll(&one, 1, 0) >= 0);
-	same(one.revents, core_poll(pair->event), "poll");
+	same(one.revents, core_poll(pair->event) & (POLLIN | POLLHUP), "poll");
 }
 
 static void switch_it(struct pair *pair)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -364,14 +365,14 @@ static void becomes_ready(uint32_t event, struct fake_ring *ring, unsigned int f
 	assert_int_equal(fake.wakes.nr, 1);
 	assert_int_equal(fake.wakes.of[0].event, event);
 	assert_int_equal(fake.wakes.of[0].what, POLLIN);
-	assert_int_equal(core_poll(event), POLLIN);
+	assert_int_equal(core_poll(event), POLLIN | POLLRDNORM);
 	assert_int_equal(core_poll(event), 0);
 	while (fake_next(ring, &attr))
 		;
 	samples(again - 1);
 	assert_int_equal(core_poll(event), 0);
 	samples(1);
-	assert_int_equal(core_poll(event), POLLIN);
+	assert_int_equal(core_poll(event), POLLIN | POLLRDNORM);
 	fake.wakes.nr = 0;
 }
 
@@ -412,12 +413,37 @@ static void who_has_not_looked_is_not_woken_again(void **state)
 	fake_map(event, 1, true);
 	samples(10);
 	assert_int_equal(fake.wakes.nr, 1);
-	assert_int_equal(core_poll(event), POLLIN);
+	assert_int_equal(core_poll(event), POLLIN | POLLRDNORM);
 	samples(10);
 	assert_int_equal(fake.wakes.nr, 2);
 }
 
 /* ---- one ring for several ---- */
+
+/* O_ASYNC: of samples each overflow tells, of other records those that pass the watermark. */
+static void signals(void **state)
+{
+	struct perf_event_attr attr = small();
+	uint32_t event;
+
+	(void)state;
+	attr.comm = 1;
+	attr.watermark = 1;
+	attr.wakeup_watermark = 1;
+	event = fake_event(&attr, CORE_INSTRUCTIONS);
+	fake_map(event, 1, true);
+	core_task_comm(fake.task, fake.task, "quiet");
+	assert_int_equal(fake.signals.nr, 0);
+	core_event(event)->owner = (struct core_owner){.pid = 1000, .async = true};
+	core_task_comm(fake.task, fake.task, "one");
+	assert_int_equal(fake.signals.nr, 1);
+	assert_int_equal(fake.signals.of[0].event, event);
+	assert_int_equal(fake.signals.of[0].what, POLL_IN);
+	core_task_comm(fake.task, fake.task, "another"); /* whether or not somebody has looked */
+	assert_int_equal(fake.signals.nr, 2);
+	samples(1);
+	assert_int_equal(fake.signals.nr, 3);
+}
 
 static void shared(void **state)
 {
@@ -438,7 +464,7 @@ static void shared(void **state)
 	samples(1);
 	assert_int_equal(ring.page->data_head, 16);
 	assert_int_equal(fake.wakes.nr, 2); /* who polls either */
-	assert_int_equal(core_poll(target), POLLIN);
+	assert_int_equal(core_poll(target), POLLIN | POLLRDNORM);
 	assert_int_equal(core_poll(other), 0);
 	assert_int_equal(core_set_output(other, 0), 0);
 	samples(1);
@@ -506,6 +532,7 @@ int main(void)
 		CASE(paused),
 		CASE(thresholds),
 		CASE(who_has_not_looked_is_not_woken_again),
+		CASE(signals),
 		CASE(shared),
 		CASE(not_any_two_share),
 		CASE(leaving),

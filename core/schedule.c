@@ -131,6 +131,18 @@ static void fail(const struct core_task *task, struct core_event *leader)
 	core_poll_wake(leader);
 }
 
+/* To whoever has the timer, unless that goes already. */
+static void tell_of_crowd(void)
+{
+	bool *crowded = &core_tree()->crowded;
+
+	if (__atomic_load_n(crowded, __ATOMIC_RELAXED) ||
+	    __atomic_exchange_n(crowded, true, __ATOMIC_ACQ_REL))
+		return;
+	if (!core_host_crowded())
+		__atomic_store_n(crowded, false, __ATOMIC_RELEASE);
+}
+
 static void consider(struct core_task *task, struct core_event *leader, struct room *room)
 {
 	if (!is_here(task, leader) || !core_enabled(leader)) {
@@ -143,7 +155,7 @@ static void consider(struct core_task *task, struct core_event *leader, struct r
 		core_schedule_off(task, leader);
 		room->full = true;
 		task->crowded = true;
-		__atomic_store_n(&core_tree()->crowded, true, __ATOMIC_RELAXED);
+		tell_of_crowd();
 	}
 }
 

@@ -192,7 +192,8 @@ void core_tell_exit(struct core_task *task)
 
 void core_namespaces(struct core_task *task)
 {
-	if (!task->events)
+	task->moved = true;
+	if (!task->events || !core_host_whole())
 		return;
 	core_lock(&task->lock);
 	tell_namespaces(task, task);

@@ -67,7 +67,9 @@ struct core_task {
 	int32_t pid, tid;   /* in the tree's name space */
 	int32_t cpu;	    /* where it ran when last looked; -1: not known yet */
 	uint32_t parent;    /* page of the task that began it */
-	bool told;	    /* its parent's events know of it */
+	bool told;	    /* its parent's events know of it, */
+	bool told_where;    /* and in which name spaces it is */
+	bool moved;	    /* which may be others than its parent's */
 	int32_t ppid;	    /* the process of its real parent: of a thread, its process's parent */
 	uint32_t next_live; /* pages: the list of who lives, under the lock of the tree */
 	uint32_t previous_live;

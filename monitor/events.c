@@ -258,6 +258,11 @@ static void tick(bool on)
 	timerfd_settime(events.timer, 0, &(struct itimerspec){interval, interval}, NULL);
 }
 
+void events_crowded(void)
+{
+	tick(true);
+}
+
 static void turn(void)
 {
 	uint64_t ticks;
@@ -341,7 +346,7 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 			0);
 		break;
 	case CONTROL_CROWDED:
-		tick(true);
+		events_crowded();
 		break;
 	}
 	if (fd >= 0)

@@ -109,6 +109,12 @@ void core_host_wake(struct core_event *event, short revents)
 	events_wake((uint32_t)(event - core_event(0)), event->generation);
 }
 
+bool core_host_crowded(void)
+{
+	events_crowded();
+	return true;
+}
+
 void core_host_signal(struct core_event *event, int band)
 {
 	const struct core_owner *owner = &event->owner;

@@ -198,6 +198,11 @@ void core_host_wake(struct core_event *event, short revents)
 		__atomic_store_n(&event->woken, 0, __ATOMIC_RELEASE);
 }
 
+bool core_host_crowded(void)
+{
+	return control_send(&(struct control_message){.what = CONTROL_CROWDED}, -1);
+}
+
 enum { OWNER_TID, OWNER_PID, OWNER_PGRP };
 
 /* Where si_code is one of the kernel's, only the thread itself may send it to itself. */

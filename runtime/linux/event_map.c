@@ -15,6 +15,7 @@
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/event_attr.h"
 #include "runtime/linux/event_calls.h"
+#include "runtime/linux/event_mappings.h"
 #include "runtime/linux/memory.h"
 #include "runtime/lock.h"
 #include "runtime/sys.h"
@@ -214,9 +215,10 @@ static int64_t map_ring(struct thread *thread, const struct syscall *call, uint6
 
 	changed.args[4] = (uint64_t)descriptors.arena;
 	changed.args[5] = offset;
-	result = sys_mmap(thread, &changed);
+	result = memory_map_call(thread, &changed);
 	if (sys_failed(result))
 		return result;
+	event_mapped_ring(thread, (uint64_t)result, call->args[1]);
 	/* As the kernel has them. */
 	sys(__NR_madvise, result, call->args[1], MADV_DONTFORK);
 	sys(__NR_madvise, result, call->args[1], MADV_DONTDUMP);

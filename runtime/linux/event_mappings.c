@@ -95,13 +95,28 @@ static void tell(struct thread *thread, uint64_t start, uint64_t size,
 	core_mapped(&thread->events, &mapping);
 }
 
-void event_mapped(struct thread *thread, uint64_t start, uint64_t size)
+/* @as: what the kernel would call it; NULL: what it does. */
+static void mapped(struct thread *thread, uint64_t start, uint64_t size, const char *as)
 {
 	struct maps_entry entry;
 	struct maps_file file;
 
-	if (thread->events.events && size && arena_events() && maps_find_file(start, &entry, &file))
-		tell(thread, start, PAGE_UP(size), &entry, &file);
+	if (!thread->events.events || !size || !arena_events() ||
+	    !maps_find_file(start, &entry, &file))
+		return;
+	if (as)
+		memcpy(file.path, as, strlen(as) + 1);
+	tell(thread, start, PAGE_UP(size), &entry, &file);
+}
+
+void event_mapped(struct thread *thread, uint64_t start, uint64_t size)
+{
+	mapped(thread, start, size, NULL);
+}
+
+void event_mapped_ring(struct thread *thread, uint64_t start, uint64_t size)
+{
+	mapped(thread, start, size, "anon_inode:[perf_event]");
 }
 
 /* As far as the runtime's own mappings and the program's are not of one piece to the kernel. */

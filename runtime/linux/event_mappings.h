@@ -10,6 +10,9 @@ struct thread;
 /* The program has just mapped this, or protected it in another way. */
 void event_mapped(struct thread *thread, uint64_t start, uint64_t size);
 
+/* The same, of an event. */
+void event_mapped_ring(struct thread *thread, uint64_t start, uint64_t size);
+
 /* Another image runs: all that is mapped. */
 void event_mapped_all(struct thread *thread);
 

@@ -31,7 +31,7 @@ static int64_t find_group(struct event_request *request, struct thread *thread)
 		return 0;
 	event_take_back(thread, request->group_fd);
 	request->group = event_of_fd((uint32_t)request->group_fd);
-	return request->group ? 0 : -EBADF;
+	return request->group ? core_group_check(request->group) : -EBADF;
 }
 
 /* Whether the caller could trace the task: who may, may read such links. */
@@ -222,7 +222,7 @@ int64_t sys_namespaces(struct thread *thread, struct syscall *call)
 
 	if (!result && (uint32_t)call->number == __NR_unshare && call->args[0] & CLONE_FILES)
 		threads_unshared(thread);
-	if (!result && thread->events.events && arena_events())
+	if (!result)
 		core_namespaces(&thread->events);
 	return result;
 }

@@ -91,7 +91,7 @@ static int64_t map_code(struct syscall *call)
 	return result;
 }
 
-static int64_t map(struct thread *thread, struct syscall *call)
+int64_t memory_map_call(struct thread *thread, struct syscall *call)
 {
 	uint64_t start = call->args[0], size = call->args[1], prot = call->args[2];
 	uint64_t flags = call->args[3], end;
@@ -113,7 +113,7 @@ static int64_t map(struct thread *thread, struct syscall *call)
 
 int64_t sys_mmap(struct thread *thread, struct syscall *call)
 {
-	int64_t result = map(thread, call);
+	int64_t result = memory_map_call(thread, call);
 
 	if (!sys_failed(result))
 		event_mapped(thread, (uint64_t)result, call->args[1]);

@@ -246,8 +246,6 @@ void tasks_follow(struct thread *thread)
 	instrument(thread);
 	cause_forget(thread);
 	clock_timer_follow(thread);
-	if (task->crowded)
-		control_send(&(struct control_message){.what = CONTROL_CROWDED}, -1);
 }
 
 void linux_rdpmc(struct thread *thread, unsigned int length)

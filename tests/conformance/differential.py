@@ -41,6 +41,7 @@ def compare(arguments, seed):
         differ = difference(native, here)
         if not differ:
             break
+        time.sleep(tried)
     return differ, tried
 
 
