@@ -249,7 +249,7 @@ static inline uint64_t core_counter_read(const struct core_task *task, enum core
 			break;
 		__builtin_ia32_pause();
 	}
-	return value + core_task_lanes(task, kind);
+	return value;
 }
 
 /* ---- what the program did: records for whoever asked (core/sideband.c) ---- */

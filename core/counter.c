@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The counters of a task: two words each and lanes, core/task.h says why. */
+/* The counters of a task: two words each, core/task.h says why. */
 #include "core/counter.h"
 
 #include "core/arena.h"
@@ -10,7 +10,6 @@ void core_counters_init(struct core_task *task)
 		task->counter[kind] = CORE_COUNTER_START;
 		task->bias[kind] = CORE_COUNTER_START; /* they cancel out */
 	}
-	__builtin_memset(task->lanes, 0, sizeof(task->lanes));
 }
 
 void core_counter_raise(struct core_task *task, enum core_kind kind, uint64_t value)

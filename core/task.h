@@ -12,9 +12,8 @@
  * monotonic. Both are written by the task's own thread alone; who reads them from elsewhere does so
  * under `sequence` (core_counter_read()).
  *
- * Code in which nobody waits for an overflow adds to one of several lanes instead, which belong to
- * the sum as well: an addition to a word in memory waits for the last one to the same word, some 8
- * cycles where there is more than that in between, and a run of code is over sooner.
+ * While the thread is in translated code it may have its counters in registers, which that code
+ * stores here again and again (runtime/translate/count.c).
  */
 #ifndef CORE_TASK_H
 #define CORE_TASK_H
@@ -27,11 +26,6 @@
 
 #define CORE_TASK_COUNTERS 0x000
 #define CORE_TASK_BIAS	   0x200
-#define CORE_TASK_LANES	   0x400
-
-/* How many, and of which kinds: those that are counted in translated code. */
-#define CORE_LANES	4
-#define CORE_LANE_KINDS (CORE_STORES + 1)
 
 /* Where a counter stands when nobody samples its kind: it never gets to 0. */
 #define CORE_COUNTER_START INT64_MIN
@@ -42,7 +36,6 @@
 struct core_task {
 	int64_t counter[64]; /* by enum core_kind; at CORE_TASK_COUNTERS */
 	int64_t bias[64];
-	int64_t lanes[CORE_LANES][CORE_LANE_KINDS]; /* at CORE_TASK_LANES */
 
 	uint32_t sequence; /* odd while counter and bias, or the clock, change together */
 	uint32_t lock;	   /* core/lock.h: of all below, and of the events in the list */
@@ -98,7 +91,6 @@ struct core_task {
 
 _Static_assert(offsetof(struct core_task, counter) == CORE_TASK_COUNTERS, "");
 _Static_assert(offsetof(struct core_task, bias) == CORE_TASK_BIAS, "");
-_Static_assert(offsetof(struct core_task, lanes) == CORE_TASK_LANES, "");
 
 /* Its thread has something to follow: with its lock. */
 static inline void core_task_change(struct core_task *task)
@@ -115,18 +107,6 @@ static inline bool core_task_changed(const struct core_task *task)
 static inline void core_task_followed(struct core_task *task)
 {
 	task->followed = __atomic_load_n(&task->changes, __ATOMIC_ACQUIRE);
-}
-
-/* What the lanes have of a kind. */
-static inline uint64_t core_task_lanes(const struct core_task *task, unsigned int kind)
-{
-	uint64_t sum = 0;
-
-	if (kind < CORE_LANE_KINDS)
-		for (unsigned int lane = 0; lane < CORE_LANES; lane++)
-			sum += (uint64_t)__atomic_load_n(&task->lanes[lane][kind],
-							 __ATOMIC_RELAXED);
-	return sum;
 }
 
 /* How many events before an overflow a thread comes out whose last branches are to be told. */

@@ -30,6 +30,7 @@
 #define THREAD_LOOKUP	   0x110
 #define THREAD_TRACE	   0x118
 #define THREAD_DRAIN	   0x120
+#define THREAD_VECTORS	   0x130
 #define THREAD_EVENTS	   0x400 /* struct core_task, whose counters come first */
 
 #ifndef __ASSEMBLER__
@@ -109,6 +110,10 @@ struct thread {
 
 	uint32_t incarnation; /* of the page where this lies: abi/arena.h */
 
+	/* The program's values of the vector registers, from xmm15 down, in which it is counted
+	 * what translated code does: translate/count.c. */
+	_Alignas(16) uint8_t vectors[5][16];
+
 	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
 	struct lookup *lookup_before; /* of the cache that it ran in before that one, or NULL */
 	int tid;
@@ -162,6 +167,7 @@ _Static_assert(offsetof(struct thread, regs.rflags) == THREAD_RFLAGS, "");
 _Static_assert(offsetof(struct thread, lookup) == THREAD_LOOKUP, "");
 _Static_assert(offsetof(struct thread, trace) == THREAD_TRACE, "");
 _Static_assert(offsetof(struct thread, drain) == THREAD_DRAIN, "");
+_Static_assert(offsetof(struct thread, vectors) == THREAD_VECTORS, "");
 _Static_assert(offsetof(struct thread, events) == THREAD_EVENTS, "");
 _Static_assert(THREAD_EVENTS == ARENA_TASK, "");
 _Static_assert(offsetof(struct thread, inside) == ARENA_INSIDE, "");

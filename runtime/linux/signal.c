@@ -95,7 +95,7 @@ static void redirect(struct thread *thread, const siginfo_t *info, struct sigcon
 	registers_of(context, &regs);
 	switch (translate_recover(thread, &regs, &counts)) {
 	case TRANSLATE_INSIDE:
-		translate_count(thread, &counts);
+		translate_count(thread, &counts, fpu_vectors(context->fpstate));
 		/* Signals of an instruction that is at fault itself tell its address. */
 		if (is_fault(info) && info->si_addr == (void *)rip)
 			thread->task->note.info.si_addr = (void *)regs.rip;

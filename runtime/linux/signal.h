@@ -138,6 +138,12 @@ enum { FPU_STATE_MAX = 12288, FPU_ALIGNMENT = 64 };
 void fpu_boot(void);
 /* Of a frame, with the word behind the state that says that it is whole. */
 size_t fpu_frame_size(void);
+/* Of a frame's: xmm0 and on. */
+static inline uint8_t (*fpu_vectors(uint64_t state))[16]
+{
+	return (uint8_t(*)[16])(state + 160);
+}
+
 /* The state as the kernel lays it out in a frame, of fpu_frame_size() bytes. */
 void fpu_save(void *state);
 /* What a signal handler begins with. */

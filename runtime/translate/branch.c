@@ -227,14 +227,41 @@ void emit_miss_in_reach(struct builder *b)
 
 /* ---- conditions ---- */
 
+/* Over something: emits what is between. */
+static void emit_taken(struct builder *b, uint64_t target)
+{
+	mark(b, (struct state){.pc = target, .done = true});
+	if (b->count.kinds)
+		count_taken(b, target);
+	emit_exit_jump(b, target, EXIT_LINK);
+}
+
+/*
+ *	jncc on; it is taken; jmp TARGET; on:
+ */
+static void emit_told_jcc(struct builder *b, uint64_t target)
+{
+	uint8_t *on;
+
+	emit8(b, 0x70 | ((b->insn.opcode & 0xf) ^ 1));
+	emit8(b, 0);
+	on = b->at;
+	emit_taken(b, target);
+	on[-1] = b->at - on;
+}
+
 void emit_jcc(struct builder *b)
 {
 	const uint64_t target = insn_target(&b->insn, b->pc);
 
+	if (count_tells_taken(b)) {
+		emit_told_jcc(b, target);
+		return;
+	}
 	align_patch(b, 2);
 	emit8(b, 0x0f);
 	emit8(b, 0x80 | (b->insn.opcode & 0xf));
-	if (!b->count.kinds || !count_jcc(b, target))
+	if (!b->count.due.checked || !due_jcc(b, target))
 		emit_exit(b, target, EXIT_LINK);
 }
 
@@ -253,10 +280,7 @@ void emit_loop(struct builder *b)
 	mark_pc(b, b->pc + b->insn.length, 0);
 	EMIT(b, 0xeb, 0);
 	on = b->at;
-	mark(b, (struct state){.pc = target, .done = true});
-	if (b->count.kinds)
-		count_taken(b, target);
-	emit_exit_jump(b, target, EXIT_LINK);
+	emit_taken(b, target);
 	on[-1] = b->at - on;
 }
 
@@ -274,7 +298,6 @@ static void emit_target(struct builder *b)
 {
 	emit_spill(b, REG_RCX, THREAD_RCX);
 	mark_pc(b, b->pc, SPILL_RCX);
-	count_spilled(b);
 	emit_operand_to_rcx(b);
 	emit_spill(b, REG_RCX, THREAD_TARGET);
 }
@@ -295,7 +318,6 @@ void emit_return(struct builder *b)
 {
 	emit_spill(b, REG_RCX, THREAD_RCX);
 	mark_pc(b, b->pc, SPILL_RCX);
-	count_spilled(b);
 	if (b->insn.imm_size) {
 		EMIT(b, 0x48, 0x8b, 0x0c, 0x24); /* mov (%rsp), %rcx */
 		emit_spill(b, REG_RCX, THREAD_TARGET);
@@ -382,7 +404,7 @@ static void emit_thunk(struct builder *b, const struct thunk *thunk)
 
 	__builtin_memcpy(thunk->call - 4, &relative, 4);
 	b->pc = thunk->pc;
-	b->count.insn = b->count.added = thunk->counts;
+	count_thunk(b, &thunk->counts);
 	b->trace.open = b->trace.on; /* the block has the call alone */
 	b->trace.insns = 0;
 	push_address(b, thunk, thunk->target == THUNK_INDIRECT ? SPILL_RCX : 0);

@@ -195,7 +195,8 @@ static enum next step(struct builder *b)
 	emit_miss_in_reach(b);
 	mark_pc(b, b->pc, 0);
 	if (b->draft)
-		b->draft->insns[b->nr_insns] = (struct position){b->pc, offset_here(b)};
+		b->draft->insns[b->nr_insns] =
+			(struct position){b->pc, offset_here(b), count_is_even(b)};
 	if (b->count.kinds)
 		count_before(b);
 	if (b->trace.on)
@@ -229,10 +230,10 @@ static enum next step(struct builder *b)
 static bool full(const struct builder *b)
 {
 	const uint32_t bytes =
-		offset_here(b) - b->fragment->start + count_late_bytes(&b->count) + trace_bytes(b);
+		offset_here(b) - b->fragment->start + count_bytes(b) + trace_bytes(b);
 
 	return b->nr_insns >= b->limit ||
-	       (b->nr_insns && (b->nr_exits + b->nr_thunks + b->count.nr_late >= MAX_EXITS ||
+	       (b->nr_insns && (b->nr_exits + b->nr_thunks + b->count.due.nr_late >= MAX_EXITS ||
 				b->fragment->nr_entries >= MAX_ENTRIES || !count_room(b) ||
 				bytes > FRAGMENT_BYTES - 3 * INSN_BYTES - MAX_EXITS * THUNK_BYTES));
 }
@@ -281,7 +282,7 @@ static bool known_call(struct builder *b)
 	if (cache_find(b->cache, b->pc))
 		return true;
 	/* Amid a segment it gets its body with what comes late. */
-	add_entry(b, b->pc, b->count.open ? 0 : offset_here(b));
+	add_entry(b, b->pc, b->count.due.open ? 0 : offset_here(b));
 	return false;
 }
 
@@ -298,6 +299,7 @@ static enum next build_next(struct builder *b, struct build_fault *fault)
 	if (full(b) || !next_insn(b, fault))
 		return STOP;
 	class = b->insn.class;
+	count_entry(b);
 	if (b->nr_insns && !(b->fragment->flags & FRAGMENT_CHECKED) && known_call(b))
 		return STOP;
 	if (class == INSN_JMP)
@@ -343,15 +345,16 @@ static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct bui
 {
 	struct fragment *f = &b->cache->fragments[b->cache->nr_fragments];
 	const int code = memory_code(pc, &b->range);
+	uint32_t start;
 
 	if (code) {
 		*fault = (struct build_fault){SIGSEGV, code, pc};
 		return false;
 	}
-	b->cache->code_next = (b->cache->code_next + 15) & ~15u;
+	start = (b->cache->code_next + 15) & ~15u;
 	if (cache_instruments(b->cache))
-		b->cache->code_next += count_head(b->cache->lookup.code + b->cache->code_next);
-	b->at = b->cache->lookup.code + b->cache->code_next;
+		start += count_head(b->cache->lookup.code + start);
+	b->at = b->cache->lookup.code + start;
 	b->pc = b->source_end = pc;
 	b->limit = MAX_INSNS;
 	b->fragment = f;
@@ -359,7 +362,7 @@ static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct bui
 		flags |= FRAGMENT_CHECKED;
 	*f = (struct fragment){
 		.pc = pc,
-		.start = b->cache->code_next,
+		.start = start,
 		.entries = b->cache->nr_entries,
 		.flags = flags,
 	};
@@ -392,8 +395,8 @@ static bool is_entry(const struct builder *b, uint64_t pc)
 	return false;
 }
 
-/* The offset of the fragment's instruction at @pc, or 0. Its addresses only ever rise. */
-static uint32_t position_of(const struct builder *b, uint64_t pc)
+/* The fragment's instruction at @pc, or NULL. Its addresses only ever rise. */
+static const struct position *position_of(const struct builder *b, uint64_t pc)
 {
 	const struct position *insns = b->draft->insns;
 	unsigned int low = 0, high = b->nr_insns;
@@ -406,7 +409,25 @@ static uint32_t position_of(const struct builder *b, uint64_t pc)
 		else
 			high = middle;
 	}
-	return low < b->nr_insns && insns[low].pc == pc ? insns[low].offset : 0;
+	return low < b->nr_insns && insns[low].pc == pc ? &insns[low] : NULL;
+}
+
+/* Code that is traced, checks counters or comes out is not entered but where it begins. */
+static bool may_have_targets(const struct builder *b)
+{
+	return !(b->fragment->flags & (FRAGMENT_CHECKED | FRAGMENT_STEP)) &&
+	       (!cache_instruments(b->cache) || b->count.pairs) && !cache_is_slow(b->cache);
+}
+
+/* Where that is, if exit @i leads there. */
+static const struct position *own_target(const struct builder *b, unsigned int i)
+{
+	const uint64_t target = b->draft->exits[i].to.pc;
+
+	if (b->draft->exits[i].to.kind != EXIT_LINK || target < b->fragment->pc ||
+	    target >= b->source_end || is_entry(b, target) || cache_find(b->cache, target))
+		return NULL;
+	return position_of(b, target);
 }
 
 /*
@@ -415,19 +436,28 @@ static uint32_t position_of(const struct builder *b, uint64_t pc)
  */
 static void add_targets(struct builder *b)
 {
-	if (b->fragment->flags & (FRAGMENT_CHECKED | FRAGMENT_STEP) || cache_instruments(b->cache))
+	if (!may_have_targets(b))
 		return;
 	for (unsigned int i = 0; i < b->nr_exits; i++) {
-		const uint64_t target = b->draft->exits[i].to.pc;
-		uint32_t offset;
+		const struct position *at = own_target(b, i);
 
-		if (b->draft->exits[i].to.kind != EXIT_LINK || target < b->fragment->pc ||
-		    target >= b->source_end || is_entry(b, target))
-			continue;
-		offset = position_of(b, target);
-		if (offset && !cache_find(b->cache, target))
-			add_entry(b, target, offset);
+		if (at && at->even)
+			add_entry(b, at->pc, at->offset);
 	}
+}
+
+/* Whether there would be others if the fragment were made with them in mind. */
+static bool lacks_targets(const struct builder *b)
+{
+	if (!b->count.pairs || !may_have_targets(b))
+		return false;
+	for (unsigned int i = 0; i < b->nr_exits; i++) {
+		const struct position *at = own_target(b, i);
+
+		if (at && !at->even)
+			return true;
+	}
+	return false;
 }
 
 /* No way leads on but by the dispatcher. */
@@ -478,6 +508,42 @@ static void add_arrival(struct cache *cache, uint32_t id, enum arrival arrival)
 	e->pad = with.pad;
 }
 
+/* Makes a fragment, up to what comes behind its instructions. */
+static enum next build_fragment(struct builder *b, struct late *late, struct build_fault *fault)
+{
+	struct entry *entry = add_entry(b, b->pc, 0);
+	enum next next = GO_ON;
+
+	emit_arrival(b, entry);
+	entry->body = offset_here(b);
+	if (b->fragment->flags & FRAGMENT_CHECKED) {
+		if (plan_check(b, fault))
+			emit_check(b);
+		else
+			next = STOP;
+	}
+	if (cache_is_slow(b->cache) && b->limit > 1)
+		b->limit = 1;
+	count_start(b, late);
+	trace_start(b);
+	while (next == GO_ON)
+		next = build_next(b, fault);
+	return next;
+}
+
+/* The heads of loops are known when their ends have been seen: then the fragment is made anew. */
+static bool begin_again(struct builder *b, struct draft *draft, uint64_t pc, unsigned int flags,
+			struct build_fault *fault)
+{
+	const struct builder before = *b;
+
+	b->cache->nr_entries = b->fragment->entries;
+	*b = (struct builder){.cache = before.cache, .draft = draft};
+	for (unsigned int i = 0; i < before.nr_exits; i++)
+		count_target(b, draft->exits[i].to.pc);
+	return begin(b, pc, flags, fault);
+}
+
 uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct build_fault *fault)
 {
 	static const uint8_t flags[] = {0, FRAGMENT_LANDING, FRAGMENT_PAD};
@@ -485,8 +551,7 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 	uint32_t id = cache_find(cache, pc);
 	struct builder b = {.cache = cache, .draft = &draft};
 	struct late late[LATE_MAX];
-	struct entry *entry;
-	enum next next = GO_ON;
+	enum next next;
 
 	if (id) {
 		add_arrival(cache, id, arrival);
@@ -495,21 +560,12 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 	if (!begin(&b, pc, flags[arrival], fault))
 		return 0;
 	id = cache->nr_entries;
-	entry = add_entry(&b, pc, 0);
-	emit_arrival(&b, entry);
-	entry->body = offset_here(&b);
-	if (b.fragment->flags & FRAGMENT_CHECKED) {
-		if (plan_check(&b, fault))
-			emit_check(&b);
-		else
-			next = STOP;
+	next = build_fragment(&b, late, fault);
+	if (lacks_targets(&b)) {
+		if (!begin_again(&b, &draft, pc, flags[arrival], fault))
+			return 0;
+		next = build_fragment(&b, late, fault);
 	}
-	if (cache_is_slow(cache) && b.limit > 1)
-		b.limit = 1;
-	count_start(&b, late);
-	trace_start(&b);
-	while (next == GO_ON)
-		next = build_next(&b, fault);
 	if (!b.nr_insns) {
 		cache->nr_entries = b.fragment->entries;
 		return 0;
@@ -547,7 +603,7 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 		.pc = f.pc,
 		.fragment = &f,
 		.asked = address,
-		.state = {.pc = f.pc},
+		.state = {.pc = f.pc, .counts.vectors = COUNT_VECTORS},
 	};
 	struct late late[LATE_MAX];
 	enum next next = GO_ON;
@@ -567,6 +623,7 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 	while (b.nr_insns < f.nr_insns && here(&b) <= address) {
 		if (!fetch(&b, &(struct build_fault){0}))
 			return b.state;
+		count_entry(&b);
 		next = step(&b);
 	}
 	if (here(&b) <= address)

@@ -6,7 +6,7 @@
 #include "runtime/translate/tables.h"
 
 /*
- *	code	ways out | fragments ... | stubs, by number of target
+ *	code	ways out | amounts (count.c) | fragments ... | stubs, by number of target
  *	meta	fragments | entries | targets | exits | pages | sources | hashes, each twice the
  *last
  */
@@ -69,6 +69,7 @@ _Static_assert(offsetof(struct lookup, entries) == LOOKUP_ENTRIES, "");
 _Static_assert(offsetof(struct lookup, code) == LOOKUP_CODE, "");
 _Static_assert(offsetof(struct lookup, tables) == LOOKUP_TABLES, "");
 _Static_assert(offsetof(struct lookup, jump_shift) == LOOKUP_SHIFT, "");
+_Static_assert(offsetof(struct lookup, vectors) == LOOKUP_VECTORS, "");
 _Static_assert(offsetof(struct tables, masks) == 0, "");
 _Static_assert(offsetof(struct tables, places) == TABLES_PLACES, "");
 _Static_assert(TABLE_LAST_BITS == TABLE_BITS, "");
@@ -481,7 +482,7 @@ static void reset(struct cache *cache)
 		.hot = cache->blocks.memory + BLOCKS_SIZE,
 		.cold = cache->blocks.memory + TRANSLATE_BLOCKS_SIZE,
 	};
-	cache->code_next = WAYS_OUT;
+	cache->code_next = WAYS_OUT + (cache->lookup.vectors ? AMOUNTS_BYTES : 0);
 	cache->nr_fragments = cache->nr_entries = cache->nr_sources = 1;
 	cache->nr_targets = FIRST_EXIT;
 	cache->nr_exits = 1;
@@ -503,6 +504,7 @@ void cache_init(struct cache *cache, const struct translate_memory *memory)
 	cache->lookup.slots = cache->meta->slots;
 	cache->lookup.entries = cache->meta->entries;
 	cache->lookup.code = memory->code;
+	cache->lookup.vectors = count_registers(&cache->does);
 	cache->blocks.memory = memory->blocks;
 	emit_ways_out(&b);
 	tables_init(cache, memory->tables);

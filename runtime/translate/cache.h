@@ -104,6 +104,7 @@ struct lookup {
 	uint8_t *code;
 	struct tables *tables;
 	uint32_t jump_shift; /* the lowest bit of a target that chooses its place among the jumps */
+	uint32_t vectors;    /* how many registers from xmm15 down are the code's: count.c */
 };
 
 /* A slot of the hash by address, read and written in one piece, has the low half of the address

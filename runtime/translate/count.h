@@ -8,61 +8,44 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/translate/due.h"
 #include "runtime/translate/translate.h"
 
 struct builder;
 struct state;
+struct instrumentation;
 
-/* Of a fragment: what comes behind its end, for those who leave it early. */
-enum late_kind {
-	LATE_TAKEN, /* a condition held, and the rest of the segment is not executed */
-	LATE_CALL,  /* an entry that begins with a call, which a segment before it has counted */
-	LATE_DUE,   /* a counter has got to 0 or will in the segment that was about to begin */
+/* Kinds of events go by pairs, each of which has a vector register: 15 and down. */
+#define COUNT_PAIRS ((COUNT_KINDS + 1) / 2)
+
+/* Pairs of amounts that can be added, at the beginning of the cache. */
+enum { AMOUNTS = 128, AMOUNTS_OF_SECOND = 32, AMOUNTS_BYTES = 16 * AMOUNTS * AMOUNTS_OF_SECOND };
+
+/* Before the code of a fragment: at which of its instructions what is at hand depends on more than
+ * the program's code. */
+struct count_marks {
+	uint64_t entered[2]; /* it can be reached otherwise than from the one before */
+	uint64_t ahead[2];   /* what is added before it is for the jcc behind it, too */
 };
 
-/* How additions leave alone what the program has. */
-enum how {
-	FREELY,	       /* its flags are dead */
-	KEEPING_FLAGS, /* in ax */
-	THROUGH_R11,   /* which is spilled for that */
-	THROUGH_RCX,   /* which is spilled already */
-};
-
-struct late {
-	uint64_t pc; /* where the program is then */
-	uint8_t *site;
-	uint32_t entry;
-	uint8_t kind;	 /* enum late_kind */
-	uint8_t how;	 /* enum how: what is borrowed when the program gets here */
-	bool dead;	 /* it does not need its flags */
-	uint16_t undone; /* kinds of which the segment's sum is to be taken back */
-	struct counts counts;
-};
-
-/* As many as a fragment can have. */
-enum { LATE_MAX = 64 };
+/* Addresses where the fragment's own branches lead. */
+enum { COUNT_TARGETS = 32 };
 
 struct count {
-	uint64_t kinds, checked; /* of enum core_kind, that this fragment counts */
-	bool has_lanes;
-	bool fine; /* each instruction is a segment */
-	uint8_t lane; /* of the last addition */
-	bool open;
-	bool placed;  /* of the open segment: the place where all is added has been passed, */
-	uint8_t how;  /* enum how: in this way */
-	bool apart;   /* what is marked is no part of the segment around it */
-	bool ahead;   /* what is added has not been done: it is taken back where something is due */
-	bool closing; /* the segment ends with the instruction at hand */
-	uint8_t nr_late, first_late;
-	uint8_t lates; /* that one more instruction may need */
-	/* That additions may take. */
-	uint16_t bytes;
-	uint8_t *amounts[COUNT_KINDS]; /* of a segment that has begun: where its sums go */
-	struct counts done;	       /* in the segment, before the instruction at hand */
-	struct counts insn;	       /* what that one does */
-	struct counts added;	       /* of a rehearsal: what the segment added when it began */
-	struct late *late;
+	uint64_t kinds;	    /* of enum core_kind, that this fragment counts */
+	uint8_t pairs;	    /* of these: as bits */
+	bool apart;	    /* what is marked is no part of what is around it */
+	uint8_t theirs;	    /* pairs whose registers are the program's at the moment */
+	struct counts left; /* before the instruction at hand: done and not added yet. Below 0: the
+			     * other way round */
+	struct counts insn; /* what that one does */
+	unsigned int nr_targets;
+	uint64_t targets[COUNT_TARGETS];
+	struct due due; /* where somebody waits for an overflow */
 };
+
+/* How many vector registers code has that does that. */
+unsigned int count_registers(const struct instrumentation *does);
 
 /* What lies before a fragment: makes it, and returns its size. */
 unsigned int count_head(uint8_t *head);
@@ -70,40 +53,50 @@ unsigned int count_head(uint8_t *head);
 /* The code of b->cache counts, and @late has room for LATE_MAX. */
 void count_start(struct builder *b, struct late *late);
 
+/* One of the fragment's branches leads to @target. */
+void count_target(struct builder *b, uint64_t target);
+
+/* Before anything of the instruction at hand: what could be an entry is made one. */
+void count_entry(struct builder *b);
+
+/* Whether it is one here. */
+bool count_is_even(const struct builder *b);
+
 /* Around each instruction. */
 void count_before(struct builder *b);
 void count_after(struct builder *b);
 
-/* The most that the former may emit. */
+/* The most that these and count_entry() may emit. */
 unsigned int count_before_bytes(const struct builder *b);
+unsigned int count_bytes(const struct builder *b);
 
 /* The instruction at hand leaves the fragment. */
 void count_leave(struct builder *b);
 
-/* It does, and rcx is in its slot, to come from there before it is asked for. */
-void count_spilled(struct builder *b);
-
 /* No other follows. */
 void count_close(struct builder *b);
 
-/* jcc: whether it has to leave by way of a LATE_TAKEN; then emits its rel32. */
-bool count_jcc(struct builder *b, uint64_t target);
-
-/* loop, before it jumps to its target. */
+/* Whether it matters which way a condition goes; then before it jumps to its target. */
+bool count_tells_taken(const struct builder *b);
 void count_taken(struct builder *b, uint64_t target);
 
-/* Behind the fragment's end. */
+/* Behind the fragment's end: of a call that does @counts, which have been added. */
+void count_thunk(struct builder *b, const struct counts *counts);
 void count_late(struct builder *b);
 
-/* Whether there is room for what one more instruction may need; and bytes that it takes. */
+/* Whether there is room for what one more instruction may need. */
 bool count_room(const struct builder *b);
-
-static inline unsigned int count_late_bytes(const struct count *count)
-{
-	return (count->nr_late + count->lates) * count->bytes;
-}
 
 /* What state.counts is just now. */
 struct counts count_state(const struct builder *b, const struct state *state);
+
+/* What an instruction does, of @kinds. */
+struct counts count_insn(const struct insn *insn, uint64_t kinds);
+
+static inline void count_add(struct counts *to, const struct counts *counts)
+{
+	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
+		to->of[kind] += counts->of[kind];
+}
 
 #endif

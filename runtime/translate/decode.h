@@ -134,6 +134,10 @@ void insn_effects(const struct insn *insn, struct insn_effects *effects);
 /* The flags alone. */
 void insn_flags(const struct insn *insn, uint8_t *read, uint8_t *written);
 
+/* Vector registers that it may read or write, a bit for each and for the one with 16 added; perhaps
+ * some more, and not those below 8 that some do not name. */
+uint16_t insn_vectors(const struct insn *insn);
+
 /* Slots of issue that it takes in the model: docs/model.md. */
 unsigned int insn_slots(const struct insn *insn);
 

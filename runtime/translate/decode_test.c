@@ -358,6 +358,53 @@ static void report_effects(const char *what, int kind, const uint8_t *code,
 	print_effects("Zydis", theirs);
 }
 
+/* Vector registers by their lower four bits, with those that Zydis does not tell. */
+static uint16_t vectors_of(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *operands)
+{
+	uint16_t vectors = 0;
+
+	for (int i = 0; i < z->operand_count; i++) {
+		const ZydisDecodedOperand *o = &operands[i];
+		const ZydisRegister regs[] = {
+			o->type == ZYDIS_OPERAND_TYPE_REGISTER ? o->reg.value : ZYDIS_REGISTER_NONE,
+			o->type == ZYDIS_OPERAND_TYPE_MEMORY ? o->mem.index : ZYDIS_REGISTER_NONE,
+		};
+
+		for (unsigned int j = 0; j < sizeof(regs) / sizeof(*regs); j++) {
+			const ZydisRegisterClass class = ZydisRegisterGetClass(regs[j]);
+
+			if ((class == ZYDIS_REGCLASS_XMM || class == ZYDIS_REGCLASS_YMM ||
+			     class == ZYDIS_REGCLASS_ZMM) &&
+			    (o->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT ||
+			     ZydisRegisterGetId(regs[j]) >= 8))
+				vectors |= 1u << (ZydisRegisterGetId(regs[j]) & 15);
+		}
+		if (o->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    o->attributes & ZYDIS_OATTRIB_IS_MULTISOURCE4)
+			vectors |= 0xf << (ZydisRegisterGetId(o->reg.value) & 12);
+	}
+	switch (z->mnemonic) {
+	case ZYDIS_MNEMONIC_FXSAVE:
+	case ZYDIS_MNEMONIC_FXSAVE64:
+	case ZYDIS_MNEMONIC_FXRSTOR:
+	case ZYDIS_MNEMONIC_FXRSTOR64:
+	case ZYDIS_MNEMONIC_XSAVE:
+	case ZYDIS_MNEMONIC_XSAVE64:
+	case ZYDIS_MNEMONIC_XSAVEC:
+	case ZYDIS_MNEMONIC_XSAVEC64:
+	case ZYDIS_MNEMONIC_XSAVEOPT:
+	case ZYDIS_MNEMONIC_XSAVEOPT64:
+	case ZYDIS_MNEMONIC_XRSTOR:
+	case ZYDIS_MNEMONIC_XRSTOR64:
+	case ZYDIS_MNEMONIC_VZEROALL:
+		return 0xffff;
+	case ZYDIS_MNEMONIC_VZEROUPPER: /* which leaves what the name says of xmm */
+		return 0;
+	default:
+		return vectors;
+	}
+}
+
 /* Compares at @code; returns Zydis's length, or 0 when it refuses. */
 static size_t compare(const uint8_t *code, size_t size)
 {
@@ -386,6 +433,8 @@ static size_t compare(const uint8_t *code, size_t size)
 		return z.length;
 	}
 	insn_decode(&insn, code, size);
+	if (vectors_of(&z, operands) & ~insn_vectors(&insn))
+		report("vector registers", 5, code, &z, operands, &insn);
 	if (is_hint(&z) || is_out_of_reach(&z) || is_misread(&z, &insn))
 		return z.length;
 	insn_effects(&insn, &ours);

@@ -60,6 +60,7 @@ struct draft {
 	struct position {
 		uint64_t pc;
 		uint32_t offset;
+		bool even; /* nothing is left to be counted there */
 	} insns[96];
 	struct draft_exit exits[FRAGMENT_EXITS];
 };
@@ -81,7 +82,6 @@ struct builder {
 	uint32_t pad;	    /* where the last pad begins */
 	struct count count;
 	struct trace trace;
-	uint8_t nr_decisions; /* of those that are kept in the fragment: count.c */
 
 	struct draft *draft; /* NULL in a rehearsal */
 	unsigned int nr_exits;

@@ -6,7 +6,9 @@
 #include "runtime/thread.h"
 #include "runtime/translate/offsets.h"
 
-#define GPR(n) %gs:THREAD_REGS + 8 * (n)
+#define GPR(n)	   %gs:THREAD_REGS + 8 * (n)
+#define VECTOR(n)  %gs:THREAD_VECTORS + 16 * (n)
+#define COUNTER(n) %gs:THREAD_EVENTS + 16 * (n)
 
 	.text
 
@@ -36,13 +38,32 @@
 /*
  * void translate_enter(void): goes on in emitted code at thread->cache, with the program's
  * registers. Until the last instruction thread->regs is the whole truth: a signal that comes before
- * the first one is pending, a later one is delivered from there.
+ * the first one is pending, a later one is delivered from there. The same goes for thread->vectors
+ * from translate_saved on.
  */
 	begin	translate_enter
 	cmpl	$0, %gs:THREAD_PENDING
 	mov	%gs:THREAD_SELF, %rdi
 	jne	translate_run
-	push	%gs:THREAD_RFLAGS
+	mov	%gs:THREAD_LOOKUP, %rax
+	cmpl	$1, LOOKUP_VECTORS(%rax)
+	jb	1f
+	movaps	%xmm15, VECTOR(0)
+	je	translate_saved
+	movaps	%xmm14, VECTOR(1)
+	movaps	%xmm13, VECTOR(2)
+	movaps	%xmm12, VECTOR(3)
+	movaps	%xmm11, VECTOR(4)
+	.globl	translate_saved
+	.hidden	translate_saved
+translate_saved:
+	movaps	COUNTER(0), %xmm15
+	je	1f
+	movaps	COUNTER(1), %xmm14
+	movaps	COUNTER(2), %xmm13
+	movaps	COUNTER(3), %xmm12
+	movaps	COUNTER(4), %xmm11
+1:	push	%gs:THREAD_RFLAGS
 	popf
 	mov	GPR(0), %rax
 	mov	GPR(1), %rcx
@@ -87,7 +108,21 @@
 	/* The program's wish for aligned accesses (AC) is not for us. */
 	testl	$0x40000, %gs:THREAD_RFLAGS
 	jnz	2f
-1:	cld
+1:	mov	%gs:THREAD_LOOKUP, %rax
+	cmpl	$1, LOOKUP_VECTORS(%rax)
+	jb	3f
+	movaps	%xmm15, COUNTER(0)
+	movaps	VECTOR(0), %xmm15
+	je	3f
+	movaps	%xmm14, COUNTER(1)
+	movaps	%xmm13, COUNTER(2)
+	movaps	%xmm12, COUNTER(3)
+	movaps	%xmm11, COUNTER(4)
+	movaps	VECTOR(1), %xmm14
+	movaps	VECTOR(2), %xmm13
+	movaps	VECTOR(3), %xmm12
+	movaps	VECTOR(4), %xmm11
+3:	cld
 	xor	%ebp, %ebp
 	mov	%gs:THREAD_SELF, %rdi
 	call	translate_left

@@ -8,6 +8,7 @@
 #define LOOKUP_CODE    16
 #define LOOKUP_TABLES  24
 #define LOOKUP_SHIFT   32
+#define LOOKUP_VECTORS 36
 
 #define HEAD_MASK      -4 /* from the slots on */
 #define ENTRY_BODY     8

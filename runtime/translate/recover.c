@@ -10,7 +10,8 @@
 #include "runtime/translate/caches.h"
 
 /* What enter.S consists of. */
-extern const char translate_run_end[], translate_enter[], translate_enter_end[];
+extern const char translate_run_end[], translate_enter[], translate_saved[];
+extern const char translate_enter_end[];
 extern const char translate_leave[], translate_leave_end[];
 extern const char translate_drain[], translate_drain_end[];
 extern const char translate_return_miss[], translate_return_popped[], translate_return_miss_end[];
@@ -86,14 +87,17 @@ static void recover_look_up(const struct thread *thread, struct regs *regs)
 	apply(thread, state, regs);
 }
 
-static enum translate_place recover_assembly(const struct thread *thread, struct regs *regs)
+static enum translate_place recover_assembly(const struct thread *thread, struct regs *regs,
+					     struct counts *counts)
 {
 	const uint64_t rip = regs->rip;
 
 	if (between(rip, (const char *)translate_run, translate_run_end) ||
-	    between(rip, translate_enter, translate_enter_end))
+	    between(rip, translate_enter, translate_enter_end)) {
 		*regs = thread->regs;
-	else if (between(rip, translate_return_miss, translate_return_popped))
+		counts->vectors =
+			between(rip, translate_saved, translate_enter_end) ? COUNT_SAVED : 0;
+	} else if (between(rip, translate_return_miss, translate_return_popped))
 		apply(thread, popped_state, regs);
 	else if (between(rip, translate_return_popped, translate_return_miss_end) ||
 		 between(rip, translate_jump_miss, translate_jump_miss_end))
@@ -167,14 +171,27 @@ enum translate_place translate_recover(const struct thread *thread, struct regs 
 {
 	struct cache *cache = cache_at(regs->rip);
 
-	*counts = (struct counts){0};
-	return cache ? recover_code(thread, cache, regs, counts) : recover_assembly(thread, regs);
+	*counts = (struct counts){.vectors = COUNT_VECTORS};
+	return cache ? recover_code(thread, cache, regs, counts)
+		     : recover_assembly(thread, regs, counts);
 }
 
-void translate_count(struct thread *thread, const struct counts *counts)
+/* What the registers have counted goes to the counters, and the program's own into the frame. */
+static void exchange(struct thread *thread, uint8_t vectors, uint8_t (*xmm)[16])
+{
+	for (unsigned int i = 0; i < thread->lookup->vectors; i++) {
+		if (vectors >> i & 1)
+			__builtin_memcpy(&thread->events.counter[2 * i], xmm[15 - i], 16);
+		if (vectors & (COUNT_SAVED | 1u << i))
+			__builtin_memcpy(xmm[15 - i], thread->vectors[i], 16);
+	}
+}
+
+void translate_count(struct thread *thread, const struct counts *counts, uint8_t (*xmm)[16])
 {
 	const uint64_t counted = ((const struct cache *)thread->lookup)->does.counted;
 
+	exchange(thread, counts->vectors, xmm);
 	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
 		if (counted >> kind & 1)
 			thread->events.counter[kind] += counts->of[kind];

@@ -100,7 +100,13 @@ struct counts {
 	/* Of the last record of the trace: 0, or 1 + how many of its instructions are done;
 	 * CUT_LAST: all but one. */
 	uint8_t cut;
+	/* By bits, xmm15 first: which registers the frame has that are counters, if the code has
+	 * that many; COUNT_SAVED: none of them, but the program's are in the thread. */
+	uint8_t vectors;
 };
+
+#define COUNT_VECTORS 0x1f
+#define COUNT_SAVED   0x80
 
 /*
  * @regs holds what a signal frame of @thread says, with rip in the code cache or in the assembly
@@ -108,11 +114,12 @@ struct counts {
  * in which the processor would be were it executing the program itself: before an instruction, or
  * after it when its work is done. Only flags that the program is going to set before it asks for
  * them may differ. If the thread is not going to continue where it was, @counts has to be added
- * (translate_count()) for its counters to be what they are in that state.
+ * (translate_count()) for its counters to be what they are in that state, and @xmm, the sixteen
+ * registers of the frame, become the program's.
  */
 enum translate_place translate_recover(const struct thread *thread, struct regs *regs,
 				       struct counts *counts);
-void translate_count(struct thread *thread, const struct counts *counts);
+void translate_count(struct thread *thread, const struct counts *counts, uint8_t (*xmm)[16]);
 
 /* For fork: nothing of the translator is half done while the lock is held. */
 void translate_lock(void);

@@ -51,6 +51,7 @@ struct data {
 	uint64_t functions[8];
 	uint64_t blocks[32];
 	uint8_t vectors[16 * 32];
+	_Alignas(16) uint8_t saved[512]; /* by fxsave */
 	uint8_t scratch[DATA_SIZE];
 };
 
@@ -201,17 +202,58 @@ static void conditional_move(void)
 	PUT(0x0f, 0x40 | any(16), 0xc0 | (reg & 7) << 3 | (rm & 7));
 }
 
+/* Those in which counters are more often than others. */
+static unsigned int any_vector(void)
+{
+	return any(2) ? any(16) : 11 + any(5);
+}
+
 static void vector_memory(void)
 {
 	static const uint8_t opcodes[] = {0xfe, 0xd4, 0xef, 0xeb, 0x6f};
-	const unsigned int reg = any(8);
+	const unsigned int reg = any_vector(), high = reg & 8 ? 4 : 0, from = any_vector();
 
-	PUT(0xf3, 0x41, 0x0f, 0x6f); /* movdqu [r15 + ...], xmm */
-	put_member(reg, any_scratch());
-	PUT(0x66, 0x0f, opcodes[any(5)], 0xc0 | reg << 3 | any(8));
+	PUT(0xf3, 0x41 | high, 0x0f, 0x6f); /* movdqu [r15 + ...], xmm */
+	put_member(reg & 7, any_scratch());
+	PUT(0x66, 0x40 | high | (from & 8 ? 1 : 0), 0x0f, opcodes[any(5)],
+	    0xc0 | (reg & 7) << 3 | (from & 7));
 	if (!any(4)) {
-		PUT(0xf3, 0x0f, 0x6f, 0x05 | reg << 3); /* movdqu [rip + ...], xmm */
+		PUT(0xf3, 0x40 | high, 0x0f, 0x6f, 0x05 | (reg & 7) << 3); /* [rip + ...], xmm */
 		put_relative(world->data.scratch + any(DATA_SIZE - 64));
+	}
+}
+
+/* What has all of ymm, or all of them. */
+static void vector_wide(void)
+{
+	const unsigned int reg = any_vector(), high = reg & 8 ? 0 : 0x80, from = any_vector();
+
+	if (!__builtin_cpu_supports("avx2"))
+		return;
+	switch (any(6)) {
+	case 0: /* vmovdqu [r15 + ...], ymm */
+		PUT(0xc4, 0x41 | high, 0x7e, 0x6f);
+		put_member(reg & 7, any_scratch());
+		break;
+	case 1: /* vpaddq xmm, ymm, ymm */
+		PUT(0xc5, 0x05 | high | (15 - from) << 3, 0xd4, 0xc0 | (reg & 7) << 3 | any(8));
+		break;
+	case 2: /* vmovdqa ymm, xmm, which clears the rest */
+		PUT(0xc5, 0x79 & (0x7f | high), 0x6f, 0xc0 | (reg & 7) << 3 | any(8));
+		break;
+	case 3:
+		PUT(0xc5, 0xf8, 0x77); /* vzeroupper */
+		break;
+	case 4:
+		PUT(0x49, 0x0f, 0xae); /* fxsave64 [r15 + ...], and back */
+		put_member(0, MEMBER(saved));
+		PUT(0x49, 0x0f, 0xae);
+		put_member(1, MEMBER(saved));
+		break;
+	case 5:
+		if (!any(4))
+			PUT(0xc5, 0xfc, 0x77); /* vzeroall */
+		break;
 	}
 }
 
@@ -262,6 +304,7 @@ static void any_instruction(void)
 		shift,	       increment,	 conditional_move, immediate_rip_relative,
 		odd,	       lea_rip_relative, load_immediate,   push_pop,
 		alu_registers, alu_memory,	 vector_memory,	   repeated_string,
+		vector_wide,
 	};
 
 	kinds[any(sizeof(kinds) / sizeof(*kinds))]();
@@ -404,6 +447,16 @@ static void make_function(unsigned int function, const uint8_t *bail)
 		PUT(0xc3);
 }
 
+/* vmovdqu or movdqu from or to [r15 + ...] */
+static void put_vector(unsigned int reg, uint8_t opcode, uint32_t offset)
+{
+	if (__builtin_cpu_supports("avx2"))
+		PUT(0xc4, 0x41 | (reg & 8 ? 0 : 0x80), 0x7e, opcode);
+	else
+		PUT(0xf3, 0x41 | (reg & 8 ? 4 : 0), 0x0f, opcode);
+	put_member(reg & 7, offset);
+}
+
 /* The first function returns to what ends the program. */
 static void make_program(void)
 {
@@ -411,20 +464,16 @@ static void make_program(void)
 
 	nr_patches = 0;
 	at = world->code + ENTRY;
-	for (unsigned int i = 0; i < 8; i++) { /* movdqu [r15 + ...], xmm */
-		PUT(0xf3, 0x41, 0x0f, 0x6f);
-		put_member(i, MEMBER(scratch) + 16 * i);
-	}
+	for (unsigned int i = 0; i < 16; i++)
+		put_vector(i, 0x6f, MEMBER(scratch) + 32 * i);
 	PUT(0xe9);
 	branch_to(0, 4);
 	at = world->code;
 	bail = at;
 	PUT(0x49, 0x8b); /* mov rsp, [r15 + stack] */
 	put_member(REG_RSP, MEMBER(stack));
-	for (unsigned int i = 0; i < 8; i++) { /* movdqu xmm, [r15 + ...] */
-		PUT(0xf3, 0x41, 0x0f, 0x7f);
-		put_member(i, MEMBER(vectors) + 16 * i);
-	}
+	for (unsigned int i = 0; i < 16; i++)
+		put_vector(i, 0x7f, MEMBER(vectors) + 32 * i);
 	PUT(0x41, 0xff); /* jmp [r15 + finish] */
 	put_member(4, MEMBER(finish));
 	at = world->code + FIRST_FUNCTION;
@@ -529,8 +578,14 @@ struct sums {
 	int64_t of[COUNT_KINDS];
 };
 
+/* Of a state: xmm0 and on. */
+struct vectors {
+	uint8_t xmm[16][16];
+};
+
 static struct trace {
 	struct regs *states;
+	struct vectors *vectors;
 	struct sums *sums;   /* of all before each state */
 	uint8_t *live_flags; /* enum insn_flag: which the program asks for before it sets them */
 	unsigned int n;
@@ -545,14 +600,21 @@ static struct trace {
 /* What the code has to do that the tests run in. */
 static struct instrumentation does;
 
+static uint8_t (*frame_vectors(const ucontext_t *context))[16]
+{
+	return (uint8_t(*)[16])context->uc_mcontext.fpregs->_xmm;
+}
+
 static void on_native_step(int signo, siginfo_t *info, void *context)
 {
 	struct regs regs;
 
 	(void)signo, (void)info;
 	host_regs(context, &regs);
-	if (regs.rip - (uint64_t)world->code < CODE_SIZE && trace.n < TRACE_MAX)
-		trace.states[trace.n++] = regs;
+	if (regs.rip - (uint64_t)world->code >= CODE_SIZE || trace.n >= TRACE_MAX)
+		return;
+	memcpy(trace.vectors[trace.n].xmm, frame_vectors(context), sizeof(struct vectors));
+	trace.states[trace.n++] = regs;
 }
 
 /* ---- what the native run adds up to ---- */
@@ -682,14 +744,19 @@ static void add_trace(struct sums *sums, uint8_t cut, uint64_t pc)
 	}
 }
 
-static struct sums counted(const struct counts *more, uint64_t pc)
+/* Where code has counters in registers, @xmm has them. */
+static struct sums counted(const struct counts *more, uint64_t pc, uint8_t (*xmm)[16])
 {
-	const struct core_task *task = &host_thread()->events;
+	const struct thread *thread = host_thread();
 	struct sums sums;
 
-	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
-		sums.of[kind] =
-			task->counter[kind] + (int64_t)core_task_lanes(task, kind) + more->of[kind];
+	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++) {
+		int64_t counter = thread->events.counter[kind];
+
+		if (kind / 2 < thread->lookup->vectors && more->vectors >> kind / 2 & 1)
+			memcpy(&counter, xmm[15 - kind / 2] + kind % 2 * 8, 8);
+		sums.of[kind] = counter + more->of[kind];
+	}
 	if (does.counted & CORE_KINDS_MODEL)
 		add_trace(&sums, more->cut, pc);
 	return sums;
@@ -715,13 +782,16 @@ static uint64_t rflags_of(uint8_t flags)
 }
 
 /* Where something is counted, flags that nobody asks for may be lost. */
-static bool as_in_trace(unsigned int i, const struct regs *regs, const struct sums *sums)
+static bool as_in_trace(unsigned int i, const struct regs *regs, const struct sums *sums,
+			const struct vectors *vectors)
 {
 	struct regs native = trace.states[i];
 	const uint64_t dead = does.counted ? ~rflags_of(trace.live_flags[i]) : 0;
 
 	native.rflags = (native.rflags & ~dead) | (regs->rflags & dead);
-	return same_state(&native, regs) && same_sums(sums, &trace.sums[i]);
+	/* It begins by loading them. */
+	return same_state(&native, regs) && same_sums(sums, &trace.sums[i]) &&
+	       (i < 16 || !memcmp(vectors, &trace.vectors[i], sizeof(*vectors)));
 }
 
 /* Whether the instruction at @i did nothing but jump: there need not be a byte that stands for it.
@@ -735,23 +805,37 @@ static bool only_jumps(unsigned int i)
 }
 
 /* The state has to be the one that the last point had, or the next one. */
-static bool follows(const struct regs *regs, const struct sums *sums)
+static bool follows(const struct regs *regs, const struct sums *sums, const struct vectors *vectors)
 {
 	unsigned int last = trace.now + 1;
 
 	while (last + 1 < trace.n && only_jumps(last))
 		last++;
 	for (unsigned int i = trace.now; i <= last && i < trace.n; i++)
-		if (as_in_trace(i, regs, sums)) {
+		if (as_in_trace(i, regs, sums, vectors)) {
 			trace.now = i;
 			return true;
 		}
 	return false;
 }
 
+/* What translate_count() would make of a frame. */
+static struct vectors vectors_recovered(uint8_t (*xmm)[16], const struct counts *more)
+{
+	const struct thread *thread = host_thread();
+	struct vectors vectors;
+
+	memcpy(vectors.xmm, xmm, sizeof(vectors));
+	for (unsigned int i = 0; i < thread->lookup->vectors; i++)
+		if (more->vectors & (COUNT_SAVED | 1u << i))
+			memcpy(vectors.xmm[15 - i], thread->vectors[i], 16);
+	return vectors;
+}
+
 static void on_translated_step(int signo, siginfo_t *info, void *context)
 {
 	ucontext_t *c = context;
+	struct vectors vectors;
 	struct counts counts;
 	struct sums sums;
 	struct regs regs;
@@ -771,8 +855,9 @@ static void on_translated_step(int signo, siginfo_t *info, void *context)
 	trace.points++;
 	if (trace.failed || regs.rip - (uint64_t)world->code >= CODE_SIZE)
 		return;
-	sums = counted(&counts, regs.rip);
-	trace.failed = !follows(&regs, &sums);
+	sums = counted(&counts, regs.rip, frame_vectors(c));
+	vectors = vectors_recovered(frame_vectors(c), &counts);
+	trace.failed = !follows(&regs, &sums, &vectors);
 	trace.wrong = regs;
 	trace.wrong_sums = sums;
 }
@@ -857,7 +942,7 @@ static bool recovers(uint64_t program)
 	add_up();
 	on_step(on_translated_step);
 	start_state(&regs, host_finish, TRAP_FLAG);
-	trace.start = counted(&(struct counts){{0}}, 0);
+	trace.start = counted(&(struct counts){{0}}, 0, NULL);
 	host_run(&regs);
 	if (trace.failed && getenv("SHOW"))
 		for (unsigned int i = trace.now ? trace.now - 1 : 0; i < trace.now + 4; i++)
@@ -886,9 +971,9 @@ static bool sums_agree(uint64_t program)
 
 	for (unsigned int round = 0; round < 2; round++) {
 		start_state(&regs, host_finish, 0);
-		trace.start = counted(&(struct counts){{0}}, 0);
+		trace.start = counted(&(struct counts){{0}}, 0, NULL);
 		host_run(&regs);
-		sums = counted(&(struct counts){{0}}, 0);
+		sums = counted(&(struct counts){{0}}, 0, NULL);
 		for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
 			sums.of[kind] -= finish.of[kind];
 		if (!same_sums(&sums, &trace.sums[trace.n])) {
@@ -918,6 +1003,7 @@ static bool counts(uint64_t program)
 
 	does = (struct instrumentation){
 		.counted = kinds[program % 6],
+		.checked = program % 6 == 1 ? kinds[1] : 0,
 		.extras = program % 6 == 1 ? INSTRUMENT_FINE : 0,
 	};
 	good = translate_instrument(host_thread(), &does) && recovers(program) &&
@@ -1161,6 +1247,7 @@ int main(int argc, char **argv)
 		be(argv[3]);
 	printf("1..17\n");
 	trace.states = malloc(TRACE_MAX * sizeof(*trace.states));
+	trace.vectors = malloc(TRACE_MAX * sizeof(*trace.vectors));
 	trace.sums = malloc((TRACE_MAX + 1) * sizeof(*trace.sums));
 	trace.live_flags = malloc(TRACE_MAX);
 	host_start();

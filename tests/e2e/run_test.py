@@ -6,6 +6,7 @@ RUN_TARGET is run_target.c, statically linked and fixed at its address; TALLY_RT
 """
 import ctypes
 import os
+import re
 import shutil
 import signal
 import struct
@@ -512,8 +513,12 @@ def case_the_runtime_needs_nothing_and_touches_no_vector_register():
         check(segment not in segments, 'it has %s:\n%s' % (segment, segments))
     code = run('objdump', '-d', '--no-show-raw-insn', RT).stdout
     check('syscall' in code, 'objdump shows no code')
-    wrong = [line for line in code.splitlines() if '%xmm' in line or '%ymm' in line or '%fs:' in line]
+    used = [line for line in code.splitlines() if '%xmm' in line or '%ymm' in line or '%fs:' in line]
+    # Where translated code is entered and left, counters and the program's registers change places.
+    move = re.compile(r'movaps +(%xmm1[1-5],%gs:0x[0-9a-f]+|%gs:0x[0-9a-f]+,%xmm1[1-5])$')
+    wrong = [line for line in used if not move.search(line)]
     equal(wrong, [], 'vector registers and thread-local storage')
+    equal(len(used), 20, 'moves of vector registers')
 
 
 def case_the_runtime_says_how_it_is_started():

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* Counting where somebody waits for a counter to get to 0: see due.c. */
+#ifndef RUNTIME_TRANSLATE_DUE_H
+#define RUNTIME_TRANSLATE_DUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/translate/decode.h"
+#include "runtime/translate/translate.h"
+
+struct builder;
+struct state;
+
+/* Of a fragment: what comes behind its end, for those who leave it early. */
+enum late_kind {
+	LATE_TAKEN, /* a condition held, and the rest of the segment is not executed */
+	LATE_CALL,  /* an entry that begins with a call, which a segment before it has counted */
+	LATE_DUE,   /* a counter has got to 0 or will in the segment that was about to begin */
+};
+
+/* How additions leave alone what the program has. */
+enum how {
+	FREELY,	       /* its flags are dead */
+	KEEPING_FLAGS, /* in ax */
+};
+
+struct late {
+	uint64_t pc; /* where the program is then */
+	uint8_t *site;
+	uint32_t entry;
+	uint8_t kind;	 /* enum late_kind */
+	uint8_t how;	 /* enum how: what is borrowed when the program gets here */
+	bool dead;	 /* it does not need its flags */
+	uint16_t undone; /* kinds of which the segment's sum is to be taken back */
+	struct counts counts;
+};
+
+/* As many as a fragment can have. */
+enum { LATE_MAX = 64 };
+
+struct due {
+	uint64_t checked; /* of enum core_kind; 0: none of this is needed */
+	bool fine;	  /* each instruction is a segment */
+	bool open;
+	bool ahead;   /* what is added has not been done: it is taken back where something is due */
+	bool closing; /* the segment ends with the instruction at hand */
+	uint8_t nr_late, first_late;
+	uint8_t lates;	      /* that one more instruction may need */
+	uint8_t nr_decisions; /* of those that are kept in the fragment */
+	/* That additions may take. */
+	uint16_t bytes;
+	uint8_t *amounts[COUNT_KINDS]; /* of a segment that has begun: where its sums go */
+	struct counts done;	       /* in the segment, before the instruction at hand */
+	struct counts added;	       /* of a rehearsal: what the segment added when it began */
+	struct late *late;
+};
+
+void due_start(struct builder *b, struct late *late);
+void due_before(struct builder *b);
+void due_after(struct builder *b);
+void due_close(struct builder *b);
+bool due_jcc(struct builder *b, uint64_t target);
+void due_taken(struct builder *b, uint64_t target);
+void due_late(struct builder *b);
+bool due_room(const struct builder *b);
+unsigned int due_bytes(const struct builder *b);
+struct counts due_state(const struct builder *b, const struct state *state);
+
+#endif
