@@ -148,6 +148,16 @@ int core_refresh(uint32_t event, int overflows);
 int core_set_period(uint32_t event, uint64_t period);
 int core_set_output(uint32_t event, uint32_t output); /* 0: none */
 int core_pause_output(uint32_t event, bool pause);
+
+/*
+ * A record of the kernel's, which lies in @nr pieces, goes to the ring of @event; @sample: it
+ * counts for attr.wakeup_events. Lost where there is no room.
+ */
+struct core_piece {
+	const void *from;
+	size_t size;
+};
+void core_forward(uint32_t event, bool sample, const struct core_piece *pieces, unsigned int nr);
 int core_modify(uint32_t event, const struct perf_event_attr *attr);
 int core_prctl(struct core_task *task, bool enable);
 

@@ -191,6 +191,20 @@ void core_output_end(struct core_output *out, bool sample)
 		core_signal_owner(out->event, POLL_IN);
 }
 
+void core_forward(uint32_t event, bool sample, const struct core_piece *pieces, unsigned int nr)
+{
+	struct core_output out;
+	size_t size = 0;
+
+	for (unsigned int i = 0; i < nr; i++)
+		size += pieces[i].size;
+	if (!core_output_begin(&out, core_event(event), size))
+		return;
+	for (unsigned int i = 0; i < nr; i++)
+		core_output_put(&out, pieces[i].from, pieces[i].size);
+	core_output_end(&out, sample);
+}
+
 int core_pause_output(uint32_t event, bool pause)
 {
 	struct core_ring *ring = core_ring_lock(core_event(event));

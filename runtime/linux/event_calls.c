@@ -271,7 +271,15 @@ int64_t event_call(struct thread *thread, struct syscall *call)
 		tasks_update(thread);
 		return handler(thread, call, event);
 	}
-	if (number == __NR_close)
+	switch (number) {
+	case __NR_close:
 		closed((uint32_t)call->args[0], (uint32_t)call->args[0]);
-	return EVENT_CALL_OTHER;
+		return EVENT_CALL_OTHER;
+	case __NR_ioctl:
+		return event_passed_ioctl(thread, call);
+	case __NR_mmap:
+		return event_passed_mmap(thread, call);
+	default:
+		return EVENT_CALL_OTHER;
+	}
 }

@@ -10,6 +10,7 @@
 #include "runtime/linux/event_attr.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
+#include "runtime/linux/event_request.h"
 #include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
 #include "runtime/sys.h"
@@ -38,14 +39,15 @@ static int64_t get_id(uint32_t event, uint64_t to)
 }
 
 /* A descriptor, or -1 as a long: for none. */
-static int64_t set_output(uint32_t event, uint64_t fd)
+static int64_t set_output(struct thread *thread, uint64_t own, uint32_t event, uint64_t fd)
 {
 	uint32_t output;
 
 	if (fd == UINT64_MAX)
 		return core_set_output(event, 0);
 	output = event_of_fd(fd);
-	return output ? core_set_output(event, output) : -EBADF;
+	return output ? core_set_output(event, output)
+		      : event_passed_output(thread, (int)fd, (int)own, event);
 }
 
 static int64_t modify(uint32_t event, uint64_t at)
@@ -114,7 +116,7 @@ int64_t event_ioctl(struct thread *thread, struct syscall *call, uint32_t event)
 	case PERF_EVENT_IOC_PERIOD:
 		return set_period(event, argument);
 	case PERF_EVENT_IOC_SET_OUTPUT:
-		return set_output(event, argument);
+		return set_output(thread, call->args[0], event, argument);
 	case PERF_EVENT_IOC_SET_FILTER:
 		return set_filter(event, argument);
 	case PERF_EVENT_IOC_ID:

@@ -6,12 +6,14 @@
  * of ours joins such a group, the group becomes ours.
  */
 #include <asm/errno.h>
+#include <asm/mman.h>
 #include <linux/fcntl.h>
 #include <linux/perf_event.h>
 
 #include "core/core.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
+#include "runtime/linux/event_joined.h"
 #include "runtime/linux/event_request.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/proc.h"
@@ -26,6 +28,7 @@ struct passed {
 	int group_fd, pid, cpu;
 	unsigned long flags;
 	union event_attr attr;
+	uint64_t start, size; /* where it was mapped last; 0: nowhere */
 };
 
 static struct passed *passed;
@@ -95,6 +98,7 @@ void event_passed_closed(uint32_t first, uint32_t last)
 {
 	if (!event_passed_any())
 		return;
+	event_joined_closed(first, last);
 	lock_take(&passed_lock);
 	for (unsigned int i = 0; i < nr_passed; i++)
 		if (passed[i].fd >= 0 && (uint32_t)passed[i].fd >= first &&
@@ -179,6 +183,76 @@ int64_t event_pass(struct thread *thread, struct syscall *call, const struct eve
 		remember((int)fd, request);
 	}
 	return fd;
+}
+
+/* ---- its ring ---- */
+
+int64_t event_passed_mmap(struct thread *thread, struct syscall *call)
+{
+	struct passed *found;
+	int64_t result;
+
+	if (call->args[3] & MAP_ANONYMOUS || !is_passed((int)call->args[4]))
+		return EVENT_CALL_OTHER;
+	result = sys_mmap(thread, call);
+	if (sys_failed(result) || call->args[5])
+		return result;
+	lock_take(&passed_lock);
+	found = find((int)call->args[4]);
+	if (found) {
+		found->start = (uint64_t)result;
+		found->size = PAGE_UP(call->args[1]);
+	}
+	lock_give(&passed_lock);
+	return result;
+}
+
+/* As the kernel compares those of one ring. */
+static bool may_share(const struct passed *with, const struct core_event *event)
+{
+	const struct perf_event_attr *a = &with->attr.attr, *b = &event->attr;
+
+	return with->cpu == event->cpu && a->use_clockid == b->use_clockid &&
+	       a->clockid == b->clockid && !a->write_backward && !b->write_backward;
+}
+
+static bool look_up(int fd, struct passed *is)
+{
+	const struct passed *found;
+
+	lock_take(&passed_lock);
+	found = fd < 0 ? NULL : find(fd);
+	if (found)
+		*is = *found;
+	lock_give(&passed_lock);
+	return found;
+}
+
+int64_t event_passed_output(struct thread *thread, int fd, int own, uint32_t event)
+{
+	struct passed to;
+
+	if (!look_up(fd, &to))
+		return -EBADF;
+	if (!may_share(&to, core_event(event)))
+		return -EINVAL;
+	return event_joined_by(thread, fd, &to.attr.attr, to.start, to.size, own, event);
+}
+
+int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
+{
+	const int fd = (int)call->args[0];
+	struct passed from;
+	uint32_t event;
+
+	(void)thread;
+	if ((uint32_t)call->args[1] != PERF_EVENT_IOC_SET_OUTPUT || !look_up(fd, &from))
+		return EVENT_CALL_OTHER;
+	event = event_of_fd(call->args[2]);
+	if (!event)
+		return EVENT_CALL_OTHER;
+	return may_share(&from, core_event(event)) ? event_joined_to(fd, &from.attr.attr, event)
+						   : -EINVAL;
 }
 
 /* ---- back ---- */

@@ -37,6 +37,14 @@ int64_t event_pass(struct thread *thread, struct syscall *call,
 void event_take_back(struct thread *thread, int fd);
 
 bool event_passed_any(void);
+
+/* mmap(2) and ioctl(2) of what may be such an event. */
+int64_t event_passed_mmap(struct thread *thread, struct syscall *call);
+int64_t event_passed_ioctl(struct thread *thread, struct syscall *call);
+
+/* @event, at descriptor @own, shall write to the ring of the kernel's event at @fd. */
+int64_t event_passed_output(struct thread *thread, int fd, int own, uint32_t event);
+
 /* The program has closed these numbers. */
 void event_passed_closed(uint32_t first, uint32_t last);
 

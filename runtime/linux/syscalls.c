@@ -10,6 +10,7 @@
 #include "runtime/linux/clock_timer.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/event_calls.h"
+#include "runtime/linux/event_joined.h"
 #include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
@@ -178,6 +179,8 @@ void linux_syscall(struct thread *thread)
 		handler = sys_path;
 	if (result == EVENT_CALL_OTHER)
 		result = handler ? handler(thread, &call) : syscall_pass(thread, &call);
+	if (event_joined_any())
+		event_joined_forward();
 	tasks_update(thread);
 	if (result == SYSCALL_REGISTERS_SET)
 		return;

@@ -18,6 +18,7 @@
 #include "runtime/linux/arena.h"
 #include "runtime/linux/brk.h"
 #include "runtime/linux/event_calls.h"
+#include "runtime/linux/event_joined.h"
 #include "runtime/linux/clock_timer.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/exec.h"
@@ -235,6 +236,7 @@ static void forget_others(struct task *self)
 	unlock_all();
 	arena_forked();
 	event_maps_forked();
+	event_joined_forked();
 	for (struct task *task = slots; task; task = task->next) {
 		if (task == self)
 			continue;

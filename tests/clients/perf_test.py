@@ -116,7 +116,9 @@ def case_stat_r_repeats_without_a_difference():
 
 def case_stat_I_prints_parts_of_the_whole():
     done = perf('stat', '-I', '20', '-x', ',', '-e', 'instructions:u', WORK_STATIC, str(40 * TURNS))
-    parts = [int(line.split(',')[1]) for line in done.stderr.splitlines()]
+    # "<not counted>" is a part in which the program had not begun yet
+    parts = [line.split(',')[1] for line in done.stderr.splitlines()]
+    parts = [int(part) for part in parts if part != '<not counted>']
     check(len(parts) > 1, done.stderr)
     whole = stat('-e', 'instructions:u', WORK_STATIC, str(40 * TURNS))
     alike({'sum': sum(parts)}, {'sum': whole['instructions:u']})
@@ -259,7 +261,8 @@ def case_record_of_several_events_and_threads():
     perf('record', '-q', '-o', path, '-e', 'instructions:u,branches:u', '-c', '100003', WORK,
          str(TURNS), '3')
     done = perf('script', '-i', path, '-F', 'tid,event,ip,sym')
-    events = re.findall(r'(\d+) +(\w+):u: +[0-9a-f]+ hot$', done.stdout, re.M)
+    # The period may fit a round of the loop: then all samples of a thread are of one branch.
+    events = re.findall(r'(\d+) +(\w+):u: +[0-9a-f]+ (?:hot|cold)$', done.stdout, re.M)
     equal({event for _, event in events}, {'instructions', 'branches'})
     equal(len({tid for tid, _ in events}), 3, 'threads')
 
@@ -291,6 +294,50 @@ def case_annotate_shows_the_loop():
     near(sum(float(share) for share, _ in rows), 100, 0.05, 'all of\n' + done.stdout)
     loop = [float(share) for share, _ in rows if float(share) > 3]
     check(5 <= len(loop) <= 15, 'instructions of the loop, of about the same share:\n' + done.stdout)
+
+
+# ---- events that the kernel counts ----
+
+def need_trace_points():
+    need('perf')
+    if HOST:
+        skip('the host refuses them')
+    done = run('perf', 'record', '-q', '-o', path_of('native.data'), '-e',
+               'sched:sched_process_exec', 'true')
+    if done.returncode:
+        skip('no trace points here: ' + done.stderr.strip().splitlines()[-1])
+
+
+def check_life(*events):
+    """Instructions are sampled between the exec and the exit that the kernel saw, by its clock."""
+    path, said = record(*(word for event in events for word in ('-e', event)))
+    check('out of order' not in said, said)
+    done = perf('script', '-i', path, '-F', 'time,event')
+    times = {}
+    for time, event in re.findall(r'^ *([\d.]+): +(\S+?): *$', done.stdout, re.M):
+        times.setdefault(event, []).append(float(time))
+    begun, ended = (times.get('sched:sched_process_' + what, []) for what in ('exec', 'exit'))
+    equal((len(begun), len(ended)), (1, 1), 'execs and exits in\n' + done.stdout[-3000:])
+    samples = times.get('cpu/instructions,period=100003/u', [])
+    check(LEAST_INSTRUCTIONS < len(samples) * 100003 < MOST_INSTRUCTIONS, str(times.keys()))
+    check(begun[0] - 0.01 < min(samples) <= max(samples) < ended[0] + 0.01,
+          '%s to %s in %s to %s' % (min(samples), max(samples), begun[0], ended[0]))
+
+
+def case_record_of_trace_points_beside_the_virtual_PMU():
+    need_trace_points()
+    points = ['sched:sched_process_exec', 'sched:sched_process_exit']
+    check_life('cpu/instructions,period=100003/u', *points)
+    check_life(*points, 'cpu/instructions,period=100003/u')
+
+
+def case_sched_record_sees_the_program_switched():
+    need_trace_points()
+    path = path_of('sched.data')
+    perf('sched', 'record', '-o', path, 'sh', '-c',
+         'sleep 0.01; %s %d' % (WORK, TURNS))
+    done = perf('sched', 'latency', '-i', path)
+    check(re.search(r'^ *(sleep|sh|work):', done.stdout, re.M), done.stdout + done.stderr)
 
 
 # ---- perf, traced ----

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "conformance.h"
@@ -81,6 +82,71 @@ ABI_CASE("sample.raw layout.raw attr.exclude_kernel",
 	memcpy(&pid, sample.raw + at_pid, sizeof(pid));
 	CHECK_EQ(pid, getpid());
 	CHECK_EQ(strcmp((const char *)sample.raw + at_name, "raw data"), 0);
+}
+
+static uint64_t monotonic(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* A trace point's records and those of page faults, in the ring of @first. By one clock. */
+static void check_ring_of_both(struct perf_event_attr *first, struct perf_event_attr *second)
+{
+	const uint64_t slack = 10000000;
+	const struct perf_event_header *header;
+	uint64_t of[2] = {0}, begun, took, earliest = UINT64_MAX, latest = 0;
+	struct ring ring;
+	int fd[2];
+
+	fd[0] = OPEN_SELF(first);
+	fd[1] = OPEN_SELF(second);
+	ring = MAP(fd[0], 8);
+	CHECK_OK(ioctl(fd[1], PERF_EVENT_IOC_SET_OUTPUT, (long)fd[0]));
+	begun = monotonic();
+	START(fd[0]);
+	START(fd[1]);
+	for (int i = 0; i < 3; i++) {
+		name("beside faults");
+		work_faults(10);
+	}
+	STOP(fd[0]);
+	STOP(fd[1]);
+	took = monotonic() - begun;
+	while ((header = NEXT_OF(&ring, PERF_RECORD_SAMPLE))) {
+		struct sample sample = SAMPLE(first, header);
+
+		CHECK(sample.id == ID(fd[0]) || sample.id == ID(fd[1]));
+		of[sample.id == ID(fd[1])]++;
+		earliest = sample.time < earliest ? sample.time : earliest;
+		latest = sample.time > latest ? sample.time : latest;
+	}
+	CHECK_EQ(of[0], VALUE(fd[0]));
+	CHECK_EQ(of[1], VALUE(fd[1]));
+	CHECK_EQ(VALUE(first->type == PERF_TYPE_TRACEPOINT ? fd[0] : fd[1]), 3);
+	CHECK_CMP(VALUE(first->type == PERF_TYPE_TRACEPOINT ? fd[1] : fd[0]), >=, 30);
+	CHECK_CMP(latest - earliest, <=, took + slack);
+	abi_unmap(&ring);
+}
+
+ABI_CASE("ioctl.set_output type.tracepoint sample.time",
+	 "to the ring of a software event, and the other way round")
+{
+	struct perf_event_attr point = on_rename();
+	struct perf_event_attr faults = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+
+	NEED_RIGHTS();
+	point.sample_period = faults.sample_period = 1;
+	point.sample_type = faults.sample_type = PERF_SAMPLE_ID | PERF_SAMPLE_TIME;
+	check_ring_of_both(&faults, &point);
+	check_ring_of_both(&point, &faults);
+	point.sample_id_all = faults.sample_id_all = 1;
+	point.use_clockid = faults.use_clockid = 1;
+	point.clockid = faults.clockid = CLOCK_MONOTONIC;
+	check_ring_of_both(&faults, &point);
+	check_ring_of_both(&point, &faults);
 }
 
 ABI_CASE("ioctl.set_filter ioctl.set_filter-effect",

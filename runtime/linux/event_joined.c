@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/event_joined.h"
+
+#include <asm/errno.h>
+#include <asm/mman.h>
+#include <linux/mman.h>
+#include <linux/perf_event.h>
+#include <linux/prctl.h>
+
+#include "core/core.h"
+#include "core/time.h"
+#include "runtime/linux/event_calls.h"
+#include "runtime/linux/memory.h"
+#include "runtime/linux/proc_maps.h"
+#include "runtime/lock.h"
+#include "runtime/string.h"
+#include "runtime/sys.h"
+
+enum {
+	JOINED = 1024,
+	PAGES_MOST = 64, /* of data: what locked memory the kernel gives anybody has room for */
+};
+
+struct joined {
+	int fd;		     /* -1: unused */
+	uint32_t event;	     /* of ours, whose ring it is; */
+	uint32_t generation; /* when it is gone, so is this */
+	uint64_t sample_type;
+	int64_t ahead; /* of our clock is the one that it tells the time by, ns */
+	struct perf_event_mmap_page *page; /* NULL: it writes to the ring of another one here */
+	uint64_t size;			   /* of the mapping */
+};
+
+static struct joined *joined;
+static unsigned int nr_joined; /* all beyond are unused */
+static struct lock joined_lock;
+
+bool event_joined_any(void)
+{
+	return __atomic_load_n(&nr_joined, __ATOMIC_RELAXED);
+}
+
+/* ---- clocks ---- */
+
+/* The last word of the newest record: when that was. */
+static uint64_t newest_time(const struct perf_event_mmap_page *page)
+{
+	const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+
+	return head ? *(const uint64_t *)((const char *)page + PAGE + head - 8) : 0;
+}
+
+/*
+ * How far the clock that the kernel tells the time of records by is ahead of ours. No system call
+ * says, so it is asked for a record of something that leaves all as it is; of several the one that
+ * was interrupted least tells.
+ */
+static int64_t compare_clocks(const struct perf_event_mmap_page *page)
+{
+	uint64_t shortest = UINT64_MAX;
+	int64_t ahead = 0;
+	char comm[16];
+
+	sys(__NR_prctl, PR_GET_NAME, comm);
+	for (int i = 0; i < 5; i++) {
+		const uint64_t before = core_time();
+
+		sys(__NR_prctl, PR_SET_NAME, comm);
+		const uint64_t took = core_time() - before, then = newest_time(page);
+
+		if (!then || took >= shortest)
+			continue;
+		shortest = took;
+		ahead = (int64_t)(then - before - took / 2);
+	}
+	return ahead;
+}
+
+static int64_t ask_clock(void)
+{
+	const struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.comm = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	const int64_t fd = sys(__NR_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	int64_t at, ahead = 0;
+
+	if (fd < 0)
+		return 0;
+	at = sys(__NR_mmap, 0, 2 * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	if (!sys_failed(at)) {
+		ahead = compare_clocks((const struct perf_event_mmap_page *)at);
+		sys(__NR_munmap, at, 2 * PAGE);
+	}
+	sys(__NR_close, fd);
+	return ahead;
+}
+
+static int64_t clock_ahead(void)
+{
+	static bool known;
+	static int64_t ahead;
+
+	if (!known)
+		ahead = ask_clock();
+	known = true;
+	return ahead;
+}
+
+/* ---- the list, with the lock held ---- */
+
+static void forget(struct joined *item)
+{
+	if (item->page)
+		memory_free(item->page, item->size);
+	*item = (struct joined){.fd = -1};
+}
+
+static struct joined *find(int fd)
+{
+	for (unsigned int i = 0; i < nr_joined; i++)
+		if (joined[i].fd == fd)
+			return &joined[i];
+	return NULL;
+}
+
+static struct joined *unused(void)
+{
+	if (!joined)
+		joined = memory_allocate(JOINED * sizeof(*joined), 0);
+	if (!joined)
+		return NULL;
+	return find(-1) ?: nr_joined < JOINED ? &joined[nr_joined++] : NULL;
+}
+
+static int64_t add(int fd, const struct perf_event_attr *attr, uint32_t event, void *page,
+		   uint64_t size)
+{
+	struct joined *item = find(fd);
+
+	if (item)
+		forget(item);
+	else
+		item = unused();
+	if (!item)
+		return -ENOMEM;
+	*item = (struct joined){
+		.fd = fd,
+		.event = event,
+		.generation = core_event(event)->generation,
+		.sample_type = attr->sample_type,
+		.ahead = attr->use_clockid ? 0 : clock_ahead(),
+		.page = page,
+		.size = size,
+	};
+	return 0;
+}
+
+void event_joined_closed(uint32_t first, uint32_t last)
+{
+	if (!event_joined_any())
+		return;
+	lock_take(&joined_lock);
+	for (unsigned int i = 0; i < nr_joined; i++)
+		if (joined[i].fd >= 0 && (uint32_t)joined[i].fd >= first &&
+		    (uint32_t)joined[i].fd <= last)
+			forget(&joined[i]);
+	lock_give(&joined_lock);
+}
+
+void event_joined_forked(void)
+{
+	joined_lock = (struct lock){0};
+	for (unsigned int i = 0; i < nr_joined; i++)
+		joined[i].fd = -1;
+}
+
+/* ---- joining ---- */
+
+static struct perf_event_mmap_page *map(int fd, uint64_t size)
+{
+	int64_t at = sys(__NR_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (sys_failed(at))
+		return NULL;
+	memory_own((uint64_t)at, (uint64_t)at + size);
+	return (struct perf_event_mmap_page *)at;
+}
+
+/* By way of another of the kernel's events, which has joined the same one of ours. */
+static bool follow(int fd, const struct perf_event_attr *attr, uint32_t event)
+{
+	for (unsigned int i = 0; i < nr_joined; i++)
+		if (joined[i].page && joined[i].event == event &&
+		    joined[i].generation == core_event(event)->generation &&
+		    joined[i].sample_type == attr->sample_type &&
+		    !sys(__NR_ioctl, fd, PERF_EVENT_IOC_SET_OUTPUT, joined[i].fd))
+			return true;
+	return false;
+}
+
+int64_t event_joined_to(int fd, const struct perf_event_attr *attr, uint32_t event)
+{
+	struct perf_event_mmap_page *page = NULL;
+	uint64_t size = 0;
+	int64_t result = 0;
+
+	if (!core_event(event)->ring)
+		return -EINVAL;
+	lock_take(&joined_lock);
+	if (!follow(fd, attr, event)) {
+		for (unsigned int pages = PAGES_MOST; pages && !page; pages /= 4) {
+			size = (1 + pages) * PAGE;
+			page = map(fd, size);
+		}
+		result = page ? 0 : -EINVAL; /* it has a ring already, or may not be mapped */
+	}
+	if (!result)
+		result = add(fd, attr, event, page, size);
+	lock_give(&joined_lock);
+	return result;
+}
+
+/* Whether what lies there is still the mapping of an event of the kernel's. */
+static bool is_mapped(uint64_t start, uint64_t size, struct maps_entry *entry)
+{
+	struct maps_file file;
+
+	return maps_find_file(start, entry, &file) && entry->start == start &&
+	       entry->end == start + size && !strcmp(file.path, "anon_inode:[perf_event]");
+}
+
+int64_t event_joined_by(struct thread *thread, int fd, const struct perf_event_attr *attr,
+			uint64_t start, uint64_t size, int own, uint32_t event)
+{
+	const struct joined *already;
+	struct perf_event_mmap_page *page;
+	struct maps_entry entry;
+	uint32_t joined_to;
+	int64_t result;
+
+	lock_take(&joined_lock);
+	already = find(fd);
+	joined_to = already ? already->event : 0;
+	lock_give(&joined_lock);
+	if (joined_to)
+		return core_set_output(event, joined_to);
+	if (!size || core_event(event)->ring || !is_mapped(start, size, &entry))
+		return -EINVAL;
+	/* The kernel's ring goes with its last mapping, so this one comes first. */
+	page = map(fd, size);
+	if (!page)
+		return -EINVAL;
+	struct syscall call = {
+		.number = __NR_mmap,
+		.args = {start, size, entry.prot, MAP_SHARED | MAP_FIXED, (uint64_t)own, 0},
+	};
+	result = event_mmap(thread, &call, event);
+	if (sys_failed(result)) {
+		memory_free(page, size);
+		return result;
+	}
+	lock_take(&joined_lock);
+	result = add(fd, attr, event, page, size);
+	lock_give(&joined_lock);
+	return result;
+}
+
+/* ---- forwarding ---- */
+
+/* A record, cut where the ring ends and around the time. */
+struct record {
+	struct core_piece pieces[5];
+	unsigned int nr;
+	uint64_t time;
+};
+
+static const void *data_at(const struct joined *item, uint64_t at)
+{
+	return (const char *)item->page + item->page->data_offset +
+	       (at & (item->page->data_size - 1));
+}
+
+static void add_piece(struct record *record, const void *from, size_t size)
+{
+	if (size)
+		record->pieces[record->nr++] = (struct core_piece){from, size};
+}
+
+static void add_data(struct record *record, const struct joined *item, uint64_t at, uint64_t size)
+{
+	const uint64_t left = -at & (item->page->data_size - 1);
+	const uint64_t first = left && left < size ? left : size;
+
+	add_piece(record, data_at(item, at), first);
+	add_piece(record, data_at(item, at + first), size - first);
+}
+
+/* How many of the words that @bits ask for there are. */
+static unsigned int words(const struct joined *item, uint64_t bits)
+{
+	unsigned int count = 0;
+
+	for (bits &= item->sample_type; bits; bits &= bits - 1)
+		count++;
+	return count;
+}
+
+/* Where in a record of @size bytes it says when; 0 when it does not. */
+static uint64_t place_of_time(const struct joined *item, uint32_t type, uint64_t size)
+{
+	const uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID;
+	const uint64_t from_time = PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
+				   PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+	uint64_t place;
+
+	if (!item->ahead || !(item->sample_type & PERF_SAMPLE_TIME))
+		return 0;
+	if (type == PERF_RECORD_SAMPLE)
+		place = sizeof(struct perf_event_header) + 8 * words(item, before);
+	else
+		place = size - 8 * words(item, from_time);
+	return place + 8 <= size ? place : 0;
+}
+
+/* A ring is of whole words, and so are records: a header and a time lie in one piece. */
+static void forward_record(const struct joined *item, uint64_t at, uint64_t size)
+{
+	const uint32_t type = ((const struct perf_event_header *)data_at(item, at))->type;
+	const uint64_t place = place_of_time(item, type, size);
+	struct record record = {.nr = 0};
+
+	if (place) {
+		record.time = *(const uint64_t *)data_at(item, at + place) - (uint64_t)item->ahead;
+		add_data(&record, item, at, place);
+		add_piece(&record, &record.time, sizeof(record.time));
+		add_data(&record, item, at + place + 8, size - place - 8);
+	} else {
+		add_data(&record, item, at, size);
+	}
+	core_forward(item->event, type == PERF_RECORD_SAMPLE, record.pieces, record.nr);
+}
+
+static void forward(const struct joined *item)
+{
+	struct perf_event_mmap_page *page = item->page;
+	const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = page->data_tail, size;
+
+	for (; head - tail >= sizeof(struct perf_event_header); tail += size) {
+		size = ((const struct perf_event_header *)data_at(item, tail))->size;
+		if (size < sizeof(struct perf_event_header) || size > head - tail)
+			break;
+		forward_record(item, tail, size);
+	}
+	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+void event_joined_forward(void)
+{
+	lock_take(&joined_lock);
+	for (unsigned int i = 0; i < nr_joined; i++) {
+		struct joined *item = &joined[i];
+
+		if (item->fd < 0)
+			continue;
+		if (core_event(item->event)->generation != item->generation)
+			forget(item);
+		else if (item->page && item->page->data_head != item->page->data_tail)
+			forward(item);
+	}
+	lock_give(&joined_lock);
+}

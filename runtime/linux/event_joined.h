@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events of the kernel's whose records go to a ring of ours, so that a program can read them
+ * together with those of our events, as it does when PERF_EVENT_IOC_SET_OUTPUT has led both to one
+ * ring.
+ *
+ *	the kernel's event --> its ring, mapped here alone --event_joined_forward()--> ring of ours
+ *
+ * Each process forwards for itself, at the end of its system calls: what it is woken for is there
+ * when it looks. Times are told by our clock.
+ */
+#ifndef RUNTIME_LINUX_EVENT_JOINED_H
+#define RUNTIME_LINUX_EVENT_JOINED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct perf_event_attr;
+struct thread;
+
+/* The kernel's event of @attr at @fd shall write to the ring of @event. 0 or an errno value. */
+int64_t event_joined_to(int fd, const struct perf_event_attr *attr, uint32_t event);
+
+/*
+ * @event, at descriptor @own, shall write to the ring of the kernel's event at @fd, which the
+ * program has mapped from @start on with @size bytes: from now on that mapping is a ring of ours.
+ */
+int64_t event_joined_by(struct thread *thread, int fd, const struct perf_event_attr *attr,
+			uint64_t start, uint64_t size, int own, uint32_t event);
+
+/* Whether there are any; what their rings have goes to ours. */
+bool event_joined_any(void);
+void event_joined_forward(void);
+
+/* The program has closed these numbers. In a child of fork nothing is mapped any more. */
+void event_joined_closed(uint32_t first, uint32_t last);
+void event_joined_forked(void);
+
+#endif
