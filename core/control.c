@@ -18,7 +18,9 @@
 struct action {
 	void (*event)(const struct core_task *task, struct core_event *event);
 	void (*group)(const struct core_task *task, struct core_event *leader);
-	bool ended; /* also when the task has ended: @task is NULL */
+	/* States stay as they are: there is nothing to schedule, and it may be done when the task
+	 * has ended, too: then @task is NULL. */
+	bool counts_alone;
 };
 
 static bool is_off(const struct core_event *event)
@@ -68,7 +70,7 @@ static void reset_group(const struct core_task *task, struct core_event *leader)
 
 static const struct action enabling = {enable, enable_group};
 static const struct action disabling = {core_switch_off, switch_off_group};
-static const struct action resetting = {core_count_reset, reset_group, .ended = true};
+static const struct action resetting = {core_count_reset, reset_group, .counts_alone = true};
 
 /* ---- to whom ---- */
 
@@ -77,7 +79,7 @@ static void act_here(struct core_event *event, bool group, const struct action *
 	struct core_task *task = core_event_lock(event);
 	struct core_event *leader = core_leader(event);
 
-	if (!task && !what->ended)
+	if (!task && !what->counts_alone)
 		return;
 	if (group)
 		what->group(task, leader);
@@ -85,7 +87,8 @@ static void act_here(struct core_event *event, bool group, const struct action *
 		what->event(task, event);
 	if (!task)
 		return;
-	core_schedule_group(task, leader);
+	if (!what->counts_alone)
+		core_schedule_group(task, leader);
 	core_task_unlock(task);
 }
 

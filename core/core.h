@@ -99,9 +99,9 @@ struct core_rights {
  *
  *	flags, core_attr_check()	what the attr says by itself
  *	core_open_check()		who may ask for it
- *	group_fd, core_group_check()	is looked up by the caller, for whatever flags: EBADF, ENODEV
- *	pid				likewise: ESRCH
- *	core_open()			whether it can be had
+ *	group_fd, core_group_check()	is looked up by the caller, for whatever flags: EBADF,
+ *ENODEV pid				likewise: ESRCH core_open()			whether it
+ *can be had
  */
 
 /*

@@ -58,7 +58,9 @@ void core_count_state(const struct core_task *task, struct core_event *event,
 void core_count_times_passed(const struct core_task *task, struct core_event *event);
 static inline void core_count_times(const struct core_task *task, struct core_event *event)
 {
-	if (event->stamp != task->now)
+	if (!core_enabled(event))
+		event->stamp = task->now; /* none has passed for it */
+	else if (event->stamp != task->now)
 		core_count_times_passed(task, event);
 }
 

@@ -244,7 +244,14 @@ static void an_event_outlives_its_task(void **state)
 	assert_int_equal(words[3], 4);
 	assert_int_equal(core_enable(leader, true), 0);
 	assert_int_equal(core_disable(member, false), 0);
+	assert_int_equal(core_disable(leader, true), 0);
 	assert_int_equal(core_reset(member, false), 0);
+	assert_int_equal(core_read(leader, words, sizeof(words)), 32);
+	assert_int_equal(words[2], 4);
+	assert_int_equal(words[3], 0);
+	assert_int_equal(core_reset(leader, true), 0);
+	core_read(leader, words, sizeof(words));
+	assert_int_equal(words[2], 0);
 	assert_int_equal(state_of(leader), CORE_EXITED);
 	assert_int_equal(tree_refused(&attr, other, -1, 0), ESRCH);
 	assert_int_equal(tree_refused(&attr, fake.task, -1, leader), ENODEV);

@@ -99,7 +99,7 @@ static uint32_t look_up(uint64_t fd)
 }
 
 /* As the table has it, which is there: 0 for a number that is not known, or PLAIN. */
-static uint32_t in_table(uint64_t fd)
+static inline uint32_t in_table(uint64_t fd)
 {
 	uint32_t event = __atomic_load_n(&table[fd].event, __ATOMIC_ACQUIRE);
 
