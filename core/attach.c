@@ -63,6 +63,7 @@ void core_attach_event(struct core_task *task, struct core_event *event, struct 
 	if (leader) {
 		*find_link(&leader->next_member, 0, next_member) = index;
 		leader->members++;
+		leader->regrouped++;
 	}
 	note(task, event);
 	core_look(task); /* perhaps at kinds that nobody had asked for before */
@@ -114,6 +115,7 @@ void core_leave_group(const struct core_task *task, struct core_event *event)
 	}
 	unlink_from(find_link(&leader->next_member, index, next_member), event->next_member);
 	leader->members--;
+	leader->regrouped++;
 	event->next_member = 0;
 	event->leader = index;
 }

@@ -70,6 +70,7 @@ static void copy_group(struct core_task *task, struct core_event *leader)
 		return;
 	core_for_each_in_group(event, core_event_or_null(leader->next_member))
 		core_copy_event(task, event, event, copy);
+	copy->regrouped = leader->regrouped;
 }
 
 /*

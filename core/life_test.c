@@ -174,6 +174,29 @@ static void a_group_is_read_with_its_copies(void **state)
 	assert_int_equal(words[5], core_event_id(member));
 }
 
+/* Who came to the group when there were copies is in none of these. */
+static void a_group_that_has_changed_cannot_be_read_with_its_copies(void **state)
+{
+	struct perf_event_attr attr = inherited();
+	uint32_t leader, member;
+	uint64_t words[8];
+
+	(void)state;
+	attr.read_format = PERF_FORMAT_GROUP;
+	leader = tree_open(&attr, fake.task, -1, 0);
+	tree_clone(2, 0);
+	member = tree_open(&attr, fake.task, -1, leader);
+	assert_int_equal(core_read(leader, words, sizeof(words)), -ECHILD);
+	assert_int_equal(core_read(member, words, sizeof(words)), -ECHILD);
+	tree_clone(3, 0);
+	assert_int_equal(core_read(leader, words, sizeof(words)), -ECHILD);
+	tree_run(2);
+	tree_exit();
+	assert_int_equal(core_read(leader, words, sizeof(words)), 24);
+	core_close(member);
+	assert_int_equal(core_read(leader, words, sizeof(words)), 16);
+}
+
 static void the_copy_of_a_disabled_event_is_disabled(void **state)
 {
 	struct perf_event_attr attr = inherited();
@@ -707,6 +730,7 @@ int main(void)
 		CASE(what_is_not_inherited_is_not),
 		CASE(copies_are_in_groups_and_obey),
 		CASE(a_group_is_read_with_its_copies),
+		CASE(a_group_that_has_changed_cannot_be_read_with_its_copies),
 		CASE(the_copy_of_a_disabled_event_is_disabled),
 		CASE(many_children_come_and_go),
 		CASE(an_event_outlives_its_task),

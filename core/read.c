@@ -74,6 +74,15 @@ static void add_times(uint64_t *to, uint64_t format, const struct core_count *co
 		*to += count->running;
 }
 
+/* Copies were made of the group as it was then. */
+static bool are_copies_alike(struct core_event *leader)
+{
+	core_for_each_copy(copy, leader)
+		if (copy->members != leader->members || copy->regrouped != leader->regrouped)
+			return false;
+	return true;
+}
+
 /* To what has been read of @event, or of its group. */
 static void add_copies(struct core_event *event, uint64_t format, uint64_t *to)
 {
@@ -128,6 +137,9 @@ int64_t core_read(uint32_t index, void *to, size_t size)
 	if (task)
 		core_task_unlock(task);
 	if (copies) {
+		if (bytes > 0 && event->attr.read_format & PERF_FORMAT_GROUP &&
+		    !are_copies_alike(core_leader(event)))
+			bytes = -ECHILD;
 		if (bytes > 0)
 			add_copies(event, event->attr.read_format, to);
 		core_unlock(&core_tree()->lock);

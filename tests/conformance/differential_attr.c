@@ -121,7 +121,7 @@ static void draw_tracking(struct perf_event_attr *attr)
 	attr->task = one_in(5);
 	attr->mmap_data = one_in(10);
 	attr->mmap = one_in(10);
-	attr->mmap2 = one_in(10);
+	attr->mmap2 = attr->mmap && one_in(2); /* alone, it depends on what others record */
 	attr->comm_exec = one_in(4);
 	attr->namespaces = one_in(10);
 	attr->ksymbol = one_in(30);

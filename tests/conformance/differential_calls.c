@@ -173,13 +173,17 @@ static size_t print_times(const uint64_t *at, const struct slot *slot)
 	return used;
 }
 
-static size_t print_id_and_lost(const uint64_t *at, uint64_t format)
+static size_t print_id_and_lost(const uint64_t *at, const struct slot *slot)
 {
+	uint64_t format = slot->attr.read_format;
 	size_t used = 0;
 
 	if (format & PERF_FORMAT_ID)
 		printf(" id of %d", slot_of_id(at[used++]));
-	if (format & PERF_FORMAT_LOST)
+	/* What a group has lost Linux forgets while a child lives that inherited it. */
+	if (format & PERF_FORMAT_LOST && slot->attr.inherit && format & PERF_FORMAT_GROUP)
+		printf(" lost *"), used++;
+	else if (format & PERF_FORMAT_LOST)
 		printf(" lost %llu", (unsigned long long)at[used++]);
 	return used;
 }
@@ -192,7 +196,7 @@ size_t print_read(const uint64_t *from, size_t nr, const struct slot *slot)
 	if (!(format & PERF_FORMAT_GROUP)) {
 		print_value(slot, *at++);
 		at += print_times(at, slot);
-		at += print_id_and_lost(at, format);
+		at += print_id_and_lost(at, slot);
 		return (size_t)(at - from);
 	}
 	members = *at++;
@@ -203,7 +207,7 @@ size_t print_read(const uint64_t *from, size_t nr, const struct slot *slot)
 		int member = format & PERF_FORMAT_ID ? slot_of_id(at[1]) : -1;
 
 		print_value(member < 0 ? NULL : &slots[member], *at++);
-		at += print_id_and_lost(at, format);
+		at += print_id_and_lost(at, slot);
 	}
 	return (size_t)(at - from);
 }
