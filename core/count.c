@@ -122,12 +122,22 @@ void core_count_group_out(const struct core_task *task, struct core_event *leade
 			count_out(task, event);
 }
 
+/* Of who waited for a counter its page has not heard of the time since. */
+static void bring_up_to_date(const struct core_task *task, struct core_event *event)
+{
+	if (event->stamp == task->now)
+		return;
+	core_count_times_passed(task, event);
+	if (event->maps)
+		core_page_update(event);
+}
+
 void core_count_state(const struct core_task *task, struct core_event *event, enum core_state state)
 {
-	core_count_times(task, event);
+	bring_up_to_date(task, event);
 	if (event->members)
 		core_for_each_in_group(member, core_event(event->next_member))
-			core_count_times(task, member);
+			bring_up_to_date(task, member);
 	event->state = (uint8_t)state;
 }
 

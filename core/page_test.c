@@ -14,6 +14,7 @@
 #include "core/fake_ring.h"
 #include "core/output.h"
 #include "core/ring.h"
+#include "core/test_tree.h"
 #include "core/time.h"
 
 static int begin(void **state)
@@ -221,6 +222,30 @@ static void the_page_is_one_events(void **state)
 	assert_int_equal(read_in_user_space(ring.page), 0);
 }
 
+/* What it waited for is in its times, and in its page when it waits no longer. */
+static void who_waited_for_a_counter(void **state)
+{
+	struct test_count count;
+	uint32_t waits;
+	struct fake_ring ring;
+	struct perf_event_attr attr;
+
+	(void)state;
+	fake_end();
+	tree_begin(1);
+	attr = test_instructions();
+	tree_open(&attr, fake.task, -1, 0);
+	waits = tree_open(&attr, fake.task, -1, 0);
+	ring = fake_map(waits, 0, true);
+	tree_work(7);
+	core_disable(waits, false);
+	count = tree_read(waits);
+	assert_int_equal(count.enabled, 7000);
+	assert_int_equal(count.running, 0);
+	assert_int_equal(ring.page->time_enabled, 7000);
+	assert_int_equal(ring.page->time_running, 0);
+}
+
 /* ---- poll(2) ---- */
 
 static void polled(void **state)
@@ -267,6 +292,7 @@ int main(void)
 		CASE(counts_while_somebody_samples),
 		CASE(time_stamps),
 		CASE(software),
+		CASE(who_waited_for_a_counter),
 		CASE(polled),
 		CASE(the_page_is_one_events),
 		CASE(woken_at_the_end),

@@ -223,8 +223,7 @@ ABI_CASE("arg.pid-any-cpu-one arg.own-task-unprivileged errno.eacces",
 
 	abi_drop_rights();
 	OPEN_SELF(&attr);
-	if (abi_paranoid() < 2)
-		CANNOT("perf_event_paranoid is %d, wants 2 or above", abi_paranoid());
+	abi_need_level(2, 2);
 	CHECK_REFUSED(&attr, -1, 0, -1, 0, EACCES);
 	attr.exclude_kernel = 0;
 	CHECK_REFUSED(&attr, 0, -1, -1, 0, EACCES);

@@ -603,6 +603,7 @@ ABI_CASE("sample.phys_addr", "refused to an ordinary user with EACCES")
 	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
 
 	abi_drop_rights();
+	abi_need_level(2, 2);
 	OPEN_SELF(&attr);
 	attr.sample_type = PERF_SAMPLE_PHYS_ADDR;
 	CHECK_REFUSED(&attr, 0, -1, -1, 0, EACCES);

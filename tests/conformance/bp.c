@@ -162,6 +162,7 @@ ABI_CASE("bp.kernel-address errno.eperm", "an ordinary user: refused; with exclu
 	close(open_running(HW_BREAKPOINT_W, MIDDLE, 4));
 	CHECK_REFUSED(&attr, 0, -1, -1, 0, EINVAL);
 	abi_drop_rights();
+	abi_need_level(-1, 2);
 	CHECK_REFUSED(&attr, 0, -1, -1, 0, EINVAL);
 	attr.exclude_kernel = 0;
 	if (abi_paranoid() >= 2)

@@ -110,8 +110,7 @@ ABI_CASE("branch.user branch.kernel branch.hv branch.privilege-default",
 	CHECK_EQ(PERF_SAMPLE_BRANCH_KERNEL, 2);
 	CHECK_EQ(PERF_SAMPLE_BRANCH_HV, 4);
 	abi_drop_rights();
-	if (abi_paranoid() < 2)
-		CANNOT("perf_event_paranoid is %d, wants 2 or above", abi_paranoid());
+	abi_need_level(2, 2);
 	CHECK_REFUSED(&attr, 0, -1, -1, 0, EOPNOTSUPP);
 	attr.branch_sample_type = PERF_SAMPLE_BRANCH_KERNEL | PERF_SAMPLE_BRANCH_ANY;
 	CHECK_REFUSED(&attr, 0, -1, -1, 0, EACCES);

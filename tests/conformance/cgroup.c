@@ -251,8 +251,7 @@ ABI_CASE("flag.pid_cgroup.system-wide errno.eacces",
 
 	hierarchy(root, sizeof(root));
 	abi_drop_rights();
-	if (abi_paranoid() < 1)
-		CANNOT("perf_event_paranoid is %d, wants 1 or above", abi_paranoid());
+	abi_need_level(1, 2);
 	fd = open(root, O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
 		NOT_ALLOWED("cannot open %s", root);

@@ -138,9 +138,10 @@ long abi_ok(const char *file, int line, const char *call, long result);
 
 /* ---- rights and features ---- */
 
-bool abi_privileged(void);	   /* CAP_PERFMON or CAP_SYS_ADMIN */
-int abi_paranoid(void);		   /* perf_event_paranoid; CANNOT when it is not there */
-long abi_sysctl(const char *name); /* /proc/sys/kernel/NAME; CANNOT when it is not there */
+bool abi_privileged(void);		  /* CAP_PERFMON or CAP_SYS_ADMIN */
+int abi_paranoid(void);			  /* perf_event_paranoid; CANNOT when it is not there */
+void abi_need_level(int least, int most); /* of it; else CANNOT */
+long abi_sysctl(const char *name);	  /* /proc/sys/kernel/NAME; CANNOT when it is not there */
 
 /* From here on an ordinary user with no capability; nothing when already one. */
 void abi_drop_rights(void);

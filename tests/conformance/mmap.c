@@ -486,6 +486,7 @@ ABI_CASE("mmap.mlock sysctl.mlock_kb",
 	int fd;
 
 	abi_drop_rights();
+	abi_need_level(0, 2);
 	CHECK_OK(setrlimit(RLIMIT_MEMLOCK, &none));
 	allowed = (size_t)abi_sysctl("perf_event_mlock_kb") * 1024 / page_size() *
 		  (size_t)sysconf(_SC_NPROCESSORS_ONLN);

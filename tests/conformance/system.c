@@ -49,6 +49,14 @@ int abi_paranoid(void)
 	return (int)abi_sysctl("perf_event_paranoid");
 }
 
+void abi_need_level(int least, int most)
+{
+	int level = abi_paranoid();
+
+	if (level < least || level > most)
+		CANNOT("perf_event_paranoid is %d, wants %d to %d", level, least, most);
+}
+
 static uint64_t capabilities(void)
 {
 	FILE *file = fopen("/proc/self/status", "re");

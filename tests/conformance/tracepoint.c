@@ -197,8 +197,7 @@ ABI_CASE("type.tracepoint sysctl.paranoid-0 sample.raw",
 	attr.exclude_kernel = 1;
 	attr.sample_period = 1;
 	attr.sample_type = PERF_SAMPLE_RAW;
-	if (abi_paranoid() < 0)
-		CANNOT("perf_event_paranoid is %d, wants 0 or above", abi_paranoid());
+	abi_need_level(0, 2);
 	CHECK_EQ(perf_open(&attr, 0, -1, -1, 0), -1);
 	CHECK(errno == EPERM || errno == EACCES);
 }
@@ -209,7 +208,6 @@ ABI_CASE("errno.eperm", "the function trace point is refused to an ordinary user
 		abi_attr(PERF_TYPE_TRACEPOINT, abi_tracepoint("ftrace/function"));
 
 	abi_drop_rights();
-	if (abi_paranoid() < 0)
-		CANNOT("perf_event_paranoid is %d, wants 0 or above", abi_paranoid());
+	abi_need_level(0, 2);
 	CHECK_REFUSED(&attr, 0, -1, -1, 0, EPERM);
 }
