@@ -62,7 +62,6 @@ static void empty_region(void)
 	ioctl(group[0], PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP);
 }
 
-/* The kernel is asked as well: it may have events of the program's. */
 static void all_by_prctl(void)
 {
 	prctl(PR_TASK_PERF_EVENTS_ENABLE);

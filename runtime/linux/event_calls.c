@@ -175,37 +175,49 @@ static int64_t close_many(struct thread *thread, struct syscall *call)
 
 /* ---- which ---- */
 
-static const struct {
-	event_handler *handler;
-	uint8_t at; /* the argument that is the descriptor */
+static const struct concerned {
+	bool maps;		/* changes the memory map, in which events may be */
+	uint8_t at;		/* the argument that is a descriptor, */
+	event_handler *handler; /* and what is done where that is an event */
+	syscall_handler *whole; /* of calls that find descriptors of events in other ways */
 } calls[] = {
-	[__NR_close] = {event_close, 0},	[__NR_fallocate] = {event_no_file, 0},
-	[__NR_fcntl] = {event_fcntl, 0},	[__NR_fdatasync] = {event_invalid, 0},
-	[__NR_fstat] = {event_fstat, 0},	[__NR_fsync] = {event_invalid, 0},
-	[__NR_ftruncate] = {event_invalid, 0},	[__NR_ioctl] = {event_ioctl, 0},
-	[__NR_lseek] = {event_no_seek, 0},	[__NR_mmap] = {event_mmap, 4},
-	[__NR_newfstatat] = {event_fstatat, 0}, [__NR_pread64] = {event_no_seek, 0},
-	[__NR_preadv] = {event_no_seek, 0},	[__NR_preadv2] = {event_preadv2, 0},
-	[__NR_pwrite64] = {event_no_seek, 0},	[__NR_pwritev] = {event_no_seek, 0},
-	[__NR_read] = {event_read, 0},		[__NR_readv] = {event_readv, 0},
-	[__NR_sendfile] = {event_invalid, 1},	[__NR_splice] = {event_invalid, 0},
-	[__NR_tee] = {event_invalid, 0},	[__NR_write] = {event_invalid, 0},
-	[__NR_writev] = {event_invalid, 0},
-};
-
-/* Calls that find descriptors of events in other ways. */
-static syscall_handler *const whole_calls[] = {
-	[__NR_close_range] = close_many,
-	[__NR_dup2] = dup_over,
-	[__NR_dup3] = dup_over,
-	[__NR_epoll_ctl] = event_epoll_ctl,
-	[__NR_epoll_pwait] = event_epoll_wait,
-	[__NR_epoll_pwait2] = event_epoll_wait,
-	[__NR_epoll_wait] = event_epoll_wait,
-	[__NR_poll] = event_poll,
-	[__NR_ppoll] = event_poll,
-	[__NR_pselect6] = event_select,
-	[__NR_select] = event_select,
+	[__NR_close] = {.handler = event_close},
+	[__NR_close_range] = {.whole = close_many},
+	[__NR_dup2] = {.whole = dup_over},
+	[__NR_dup3] = {.whole = dup_over},
+	[__NR_epoll_ctl] = {.whole = event_epoll_ctl},
+	[__NR_epoll_pwait] = {.whole = event_epoll_wait},
+	[__NR_epoll_pwait2] = {.whole = event_epoll_wait},
+	[__NR_epoll_wait] = {.whole = event_epoll_wait},
+	[__NR_fallocate] = {.handler = event_no_file},
+	[__NR_fcntl] = {.handler = event_fcntl},
+	[__NR_fdatasync] = {.handler = event_invalid},
+	[__NR_fstat] = {.handler = event_fstat},
+	[__NR_fsync] = {.handler = event_invalid},
+	[__NR_ftruncate] = {.handler = event_invalid},
+	[__NR_ioctl] = {.handler = event_ioctl},
+	[__NR_lseek] = {.handler = event_no_seek},
+	[__NR_mmap] = {.handler = event_mmap, .at = 4, .maps = true},
+	[__NR_mprotect] = {.maps = true},
+	[__NR_mremap] = {.maps = true},
+	[__NR_munmap] = {.maps = true},
+	[__NR_newfstatat] = {.handler = event_fstatat},
+	[__NR_poll] = {.whole = event_poll},
+	[__NR_ppoll] = {.whole = event_poll},
+	[__NR_pread64] = {.handler = event_no_seek},
+	[__NR_preadv] = {.handler = event_no_seek},
+	[__NR_preadv2] = {.handler = event_preadv2},
+	[__NR_pselect6] = {.whole = event_select},
+	[__NR_pwrite64] = {.handler = event_no_seek},
+	[__NR_pwritev] = {.handler = event_no_seek},
+	[__NR_read] = {.handler = event_read},
+	[__NR_readv] = {.handler = event_readv},
+	[__NR_select] = {.whole = event_select},
+	[__NR_sendfile] = {.handler = event_invalid, .at = 1},
+	[__NR_splice] = {.handler = event_invalid},
+	[__NR_tee] = {.handler = event_invalid},
+	[__NR_write] = {.handler = event_invalid},
+	[__NR_writev] = {.handler = event_invalid},
 };
 
 /* ---- in a hurry ---- */
@@ -241,37 +253,42 @@ static bool any;
 
 bool event_calls_any(void)
 {
-	any |= core_nr_events() != 0 || virtual_any() || event_passed_any();
+	if (!any && (core_nr_events() || virtual_any() || event_passed_any()))
+		any = true;
 	return any;
 }
 
-int64_t event_call(struct thread *thread, struct syscall *call)
+/* Whether it may be about events, by its number alone; NULL: it is not. */
+static const struct concerned *concerned(uint32_t number)
 {
-	const uint32_t number = (uint32_t)call->number;
-	event_handler *handler = NULL;
-	int64_t result = event_map_call(thread, call);
+	const struct concerned *found = &calls[number];
+
+	if (number >= sizeof(calls) / sizeof(*calls))
+		return NULL;
+	return found->handler || found->whole || found->maps ? found : NULL;
+}
+
+static int64_t call_of(struct thread *thread, struct syscall *call, const struct concerned *how)
+{
 	uint32_t event;
 
-	if (result != EVENT_CALL_OTHER)
-		return result;
-	if (virtual_any()) {
-		result = virtual_fd_call(thread, call);
-		if (result != VIRTUAL_OTHER)
+	if (how->maps) {
+		int64_t result = event_map_call(thread, call);
+
+		if (result != EVENT_CALL_OTHER)
 			return result;
 	}
-	if (number < sizeof(whole_calls) / sizeof(*whole_calls) && whole_calls[number])
-		return whole_calls[number](thread, call);
-	if (number < sizeof(calls) / sizeof(*calls))
-		handler = calls[number].handler;
-	if (!handler)
+	if (how->whole)
+		return how->whole(thread, call);
+	if (!how->handler)
 		return EVENT_CALL_OTHER;
-	event = event_of_fd(call->args[calls[number].at]);
+	event = event_of_fd(call->args[how->at]);
 	if (event) {
 		/* What has happened so far comes before the call. */
 		tasks_update(thread);
-		return handler(thread, call, event);
+		return how->handler(thread, call, event);
 	}
-	switch (number) {
+	switch ((uint32_t)call->number) {
 	case __NR_close:
 		closed((uint32_t)call->args[0], (uint32_t)call->args[0]);
 		return EVENT_CALL_OTHER;
@@ -282,4 +299,17 @@ int64_t event_call(struct thread *thread, struct syscall *call)
 	default:
 		return EVENT_CALL_OTHER;
 	}
+}
+
+int64_t event_call(struct thread *thread, struct syscall *call)
+{
+	const struct concerned *how = concerned((uint32_t)call->number);
+
+	if (virtual_any()) {
+		int64_t result = virtual_fd_call(thread, call);
+
+		if (result != VIRTUAL_OTHER)
+			return result;
+	}
+	return how ? call_of(thread, call, how) : EVENT_CALL_OTHER;
 }
