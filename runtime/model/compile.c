@@ -9,7 +9,7 @@
  *	mov SLOT+12(%rbx), %edx
  *	mov %rbp, (%rbx, %rcx)
  *	mov %rbp, (%rbx, %rdx)
- *	inc %rbp
+ *	add $NEAR_TICK, %rbp
  *	mov WORD(%rsi), %rax			of operands that go together
  *	lea FIRST(%rax), %rcx			their first byte
  *	lea LAST(%rax), %rdx			and their last one
@@ -90,10 +90,10 @@ static uint8_t *cold(struct compiled *c, unsigned int bytes, uint8_t *jump)
 
 /* ---- the first level ---- */
 
-/* inc %rbp */
+/* add $NEAR_TICK, %rbp */
 static void emit_time(struct compiled *c)
 {
-	EMIT(c->hot, 0x48, 0xff, 0xc5);
+	EMIT(c->hot, 0x48, 0x83, 0xc5, NEAR_TICK);
 }
 
 /* With the places of times in rcx and rdx: mov %rbp, (%rbx, %rcx); mov %rbp, (%rbx, %rdx) */

@@ -27,8 +27,8 @@ static void prefetch(struct model *m, struct stream *s, uint64_t line)
 			continue;
 		s->ahead = next;
 		m->counter[CORE_L1D_PREFETCHES]++;
-		if (!m->l2.keys || !far_use(&m->l2, next))
-			if (m->llc.keys)
+		if (!m->l2.tags || !far_use(&m->l2, next))
+			if (m->llc.tags)
 				far_use(&m->llc, next);
 	}
 }
@@ -83,17 +83,17 @@ static uint32_t felt(struct model *m, unsigned int level, uint32_t when)
 
 static unsigned int find(struct model *m, uint64_t line)
 {
-	if (m->l2.keys && far_use(&m->l2, line))
+	if (m->l2.tags && far_use(&m->l2, line))
 		return LEVEL_L2;
-	return m->llc.keys && far_use(&m->llc, line) ? LEVEL_LLC : LEVEL_MEMORY;
+	return m->llc.tags && far_use(&m->llc, line) ? LEVEL_LLC : LEVEL_MEMORY;
 }
 
 static void count_level(const struct model *m, unsigned int level)
 {
-	const bool far = !m->l2.keys || level > LEVEL_L2;
+	const bool far = !m->l2.tags || level > LEVEL_L2;
 
-	m->counter[CORE_L2_REFERENCES] += m->l2.keys != NULL;
-	m->counter[CORE_L2_MISSES] += m->l2.keys && far;
+	m->counter[CORE_L2_REFERENCES] += m->l2.tags != NULL;
+	m->counter[CORE_L2_MISSES] += m->l2.tags && far;
 	m->counter[CORE_LLC_REFERENCES] += far;
 	m->counter[CORE_LLC_MISSES] += level == LEVEL_MEMORY;
 }
@@ -112,7 +112,7 @@ static void data_missed(struct model *m, const struct miss *miss)
 	const uint64_t wait = latency(&m->machine, level);
 
 	count_level(m, level);
-	if (!m->l2.keys || level > LEVEL_L2) {
+	if (!m->l2.tags || level > LEVEL_L2) {
 		m->counter[(miss->kind == MISS_STORE) ? CORE_LLC_STORES : CORE_LLC_LOADS]++;
 		if (level == LEVEL_MEMORY)
 			m->counter[(miss->kind == MISS_STORE) ? CORE_LLC_STORE_MISSES
@@ -127,7 +127,7 @@ static void data_missed(struct model *m, const struct miss *miss)
 
 static void page_missed(struct model *m, const struct miss *miss)
 {
-	const bool walk = !m->stlb.keys || !far_use(&m->stlb, miss->key);
+	const bool walk = !m->stlb.tags || !far_use(&m->stlb, miss->key);
 	const uint64_t wait = walk ? m->machine.walk : m->machine.stlb_hit;
 
 	if (miss->kind == MISS_FETCH_PAGE) {

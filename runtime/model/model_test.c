@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "abi/machine.h"
+#include "runtime/model/state.h"
 
 /* ---- random numbers, the same each time ---- */
 
@@ -368,6 +369,7 @@ static struct model *make(const struct machine *machine)
 {
 	const size_t size = (model_size(machine) + 4095) & ~4095UL;
 	void *memory = aligned_alloc(4096, size);
+	struct model *model;
 
 	assert_non_null(memory);
 	memset(memory, 0, size);
@@ -383,7 +385,10 @@ static struct model *make(const struct machine *machine)
 	memset(by_history, 0, sizeof(by_history));
 	memset(chooser, 0, sizeof(chooser));
 	history = last_page = 0;
-	return model_make(memory, machine);
+	model = model_make(memory, machine);
+	/* So that times begin anew soon. */
+	model->l2.now = model->llc.now = model->stlb.now = FAR_TIME_END - 5000;
+	return model;
 }
 
 /* A random walk over the blocks, told to both. */

@@ -6,6 +6,14 @@
  */
 #include "runtime/model/state.h"
 
+static uint64_t next_time(struct model *m)
+{
+	const uint64_t now = m->time;
+
+	m->time = now + NEAR_TICK;
+	return now;
+}
+
 /* ---- misses ---- */
 
 static void miss(struct model *m, uint64_t key, enum miss_kind kind, uint32_t when)
@@ -26,7 +34,7 @@ static uint32_t when_is(const struct model *m, uint64_t sum)
 
 static void fetch_line(struct model *m, uint64_t line, uint32_t when)
 {
-	const unsigned int missed = near_use(&m->code, line, m->time++);
+	const unsigned int missed = near_use(&m->code, line, next_time(m));
 
 	if (missed & NEAR_PAGE_MISSED) {
 		m->counter[CORE_ITLB_LOAD_MISSES]++;
@@ -48,10 +56,9 @@ void model_fetch(struct model *m, const struct block *b, uint64_t sum)
 
 /* ---- operands ---- */
 
-static void use_line(struct model *m, uint64_t line, bool store, uint32_t when)
+static void line_missed(struct model *m, uint64_t line, bool store, uint32_t when,
+			unsigned int missed)
 {
-	const unsigned int missed = near_use(&m->data, line, m->time++);
-
 	if (missed & NEAR_PAGE_MISSED) {
 		m->counter[store ? CORE_DTLB_STORE_MISSES : CORE_DTLB_LOAD_MISSES]++;
 		miss(m, line >> NEAR_LINES, store ? MISS_STORE_PAGE : MISS_LOAD_PAGE, when);
@@ -60,6 +67,14 @@ static void use_line(struct model *m, uint64_t line, bool store, uint32_t when)
 		m->counter[store ? CORE_L1D_STORE_MISSES : CORE_L1D_LOAD_MISSES]++;
 		miss(m, line, store ? MISS_STORE : MISS_LOAD, when);
 	}
+}
+
+static void use_line(struct model *m, uint64_t line, bool store, uint32_t when)
+{
+	const unsigned int missed = near_use(&m->data, line, next_time(m));
+
+	if (__builtin_expect(missed, 0))
+		line_missed(m, line, store, when, missed);
 }
 
 static void access(struct model *m, uint64_t address, uint8_t what, uint32_t when)
@@ -73,7 +88,8 @@ static void access(struct model *m, uint64_t address, uint8_t what, uint32_t whe
 /* Of accesses in one line, only the first can miss it. */
 void model_line(struct model *m, uint64_t line, uint32_t which, uint64_t sum)
 {
-	use_line(m, line, which & ACCESSES_STORE, when_is(m, sum));
+	line_missed(m, line, which & ACCESSES_STORE, when_is(m, sum),
+		    near_find(&m->data, line, next_time(m)));
 }
 
 /* The part of a string in the next line: an access, and where the rest begins. */
@@ -204,6 +220,7 @@ static void count_cycles(struct model *m)
 
 static void begin(struct model *m, uint64_t fs_base, int64_t *counter)
 {
+	scan_keep(m->vectors);
 	m->counter = counter;
 	m->fs_base = fs_base;
 	m->extra_slots = m->calls = m->returns = m->indirect = m->wrong = 0;
@@ -234,6 +251,7 @@ static void finish(struct model *m)
 	m->slots += insns + m->extra_slots;
 	m->front += wrong * m->machine.mispredict * WAIT_UNIT;
 	count_cycles(m);
+	scan_give_back(m->vectors);
 }
 
 /* ---- runs ---- */

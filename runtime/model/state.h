@@ -7,6 +7,7 @@
 #include "runtime/model/model.h"
 #include "runtime/model/offsets.h"
 #include "runtime/model/predict.h"
+#include "runtime/model/scan.h"
 #include "runtime/model/sets.h"
 
 enum { MISSES_MAX = 512 };
@@ -73,6 +74,7 @@ struct model {
 	uint64_t wrong; /* predictions of targets and returns */
 
 	int64_t *counter;
+	uint8_t vectors[16 * SCAN_VECTORS]; /* of the program, during a run */
 
 	struct machine machine;
 	struct near code, data;
