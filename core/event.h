@@ -91,6 +91,7 @@ struct core_event {
 	uint64_t tick;	      /* the throttle's: in which overflows were counted last, */
 	uint32_t overflows;   /* how many, */
 	bool throttled;	      /* and whether they were too many */
+	bool fewer;	      /* attr.freq: far less had happened than before at the last one */
 	int32_t limit; /* PERF_EVENT_IOC_REFRESH: overflows until it disables itself; 0: none */
 	uint64_t lost; /* PERF_FORMAT_LOST */
 

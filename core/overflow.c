@@ -113,17 +113,23 @@ static uint64_t least_period(const struct core_event *event)
 /*
  * The period with which @events in @time ns would have given the wanted frequency, and an eighth of
  * the way there: what happens is uneven. But the whole way if far less happens than before, since
- * the next occasion would be late.
+ * the next occasion would be late; once that does not count, as others may have run meanwhile, of
+ * which nobody tells.
  */
 static void adjust(struct core_event *event, uint64_t time, uint64_t events)
 {
 	uint64_t wanted = scaled(events, SECOND, time) / event->attr.sample_freq;
+	bool fewer = wanted < event->period / 2;
+	bool believed = event->fewer || !fewer;
 	int64_t step;
 
+	event->fewer = fewer;
+	if (!believed)
+		return;
 	if (wanted > INT64_MAX)
 		wanted = INT64_MAX;
 	step = (int64_t)(wanted - event->period);
-	if (wanted >= event->period / 2)
+	if (!fewer)
 		step = (step + (step >= 0 ? 7 : -7)) / 8;
 	event->period += (uint64_t)step;
 	if (event->period < least_period(event))

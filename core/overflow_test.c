@@ -290,6 +290,31 @@ static void a_frequency_follows_the_program(void **state)
 	assert_in_range(counts[2], 950, 1100);
 }
 
+/* Every 10 ms others run for 4, which the clock takes for the task's own time. */
+static void a_frequency_while_others_run(void **state)
+{
+	struct perf_event_attr attr = every(1000);
+	struct fake_ring ring;
+	unsigned int n = 0;
+	uint32_t event;
+
+	(void)state;
+	attr.freq = 1;
+	event = fake_event(&attr, CORE_INSTRUCTIONS);
+	ring = fake_map(event, 64, true);
+	core_clock_start(fake.task);
+	fake.rate = 1000000000;
+	for (int i = 0; i < 200; i++) {
+		fake_run(CORE_INSTRUCTIONS, 10000000);
+		fake.tsc += 4000000;
+		if (i >= 100)
+			n += count_records(&ring, &attr, PERF_RECORD_SAMPLE);
+		else
+			count_records(&ring, &attr, PERF_RECORD_SAMPLE);
+	}
+	assert_in_range(n, 950, 1400);
+}
+
 /* ---- rates ---- */
 
 static void too_many_are_throttled(void **state)
@@ -537,6 +562,7 @@ int main(void)
 		CASE(a_new_period),
 		CASE(frequencies),
 		CASE(a_frequency_follows_the_program),
+		CASE(a_frequency_while_others_run),
 		CASE(too_many_are_throttled),
 		CASE(breakpoints_are_not_throttled),
 		CASE(breakpoints),
