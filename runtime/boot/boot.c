@@ -18,6 +18,7 @@
 #include "runtime/boot/relocate.h"
 #include "runtime/boot/stack.h"
 #include "runtime/boot/start.h"
+#include "runtime/fs.h"
 #include "runtime/linux/brk.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/files.h"
@@ -242,6 +243,7 @@ _Noreturn void boot(uint64_t *top)
 		map_interpreter(&program, &interpreter);
 	place_heap(&program);
 	note_vdso(&stack);
+	fs_boot(stack_auxv(&stack, AT_HWCAP2));
 	if (program.executable_stack)
 		sys(__NR_mprotect, PAGE_DOWN(top), PAGE,
 		    PROT_READ | PROT_WRITE | PROT_EXEC | PROT_GROWSDOWN);

@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/linux/operand.h"
 
-#include <asm/prctl.h>
-
-#include "runtime/sys.h"
-
-static uint64_t fs_base(void)
-{
-	uint64_t base = 0;
-
-	sys(__NR_arch_prctl, ARCH_GET_FS, &base);
-	return base;
-}
+#include "runtime/fs.h"
 
 uint64_t operand_address(const struct regs *regs, const struct insn *insn,
 			 const struct insn_memory *memory)

@@ -71,6 +71,17 @@ void predict_init(struct predictor *p);
 bool predict_target(struct predictor *p, uint64_t branch, uint64_t target);
 
 /* @history: of conditions, newest lowest; 1: taken */
+/* Whether it would be right, without a correction. */
+static inline bool predicts_condition(const struct predictor *p, uint64_t history, uint64_t branch,
+				      bool taken)
+{
+	const uint8_t one = p->by_branch[predict_branch_place(branch)];
+	const uint8_t two = p->by_history[(predict_history_place(branch) ^ history) &
+					  ((1 << PREDICT_HISTORY_BITS) - 1)];
+
+	return !(p->steps[taken][one | two] >> PREDICT_WRONG);
+}
+
 static inline bool predict_condition(struct predictor *p, uint64_t *history, uint64_t branch,
 				     bool taken)
 {

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "abi/machine.h"
+#include "runtime/model/foresee.h"
 #include "runtime/translate/decode.h"
 #include "runtime/translate/translate.h"
 
@@ -217,6 +218,17 @@ static void check_cause(const struct made *made, const uint64_t *record, unsigne
 	}
 }
 
+/* ---- what is foreseen ---- */
+
+/* What @before has become is no more than that; and of what is missed there is nothing. */
+static void check_foreseen(const struct model *model, const struct foreseen *sums,
+			   const int64_t *before, const int64_t *now)
+{
+	for (unsigned int kind = 0; kind < CORE_HARDWARE_KINDS; kind++)
+		assert_true(now[kind] - before[kind] <=
+			    (int64_t)model_foreseen(model, sums, (enum core_kind)kind));
+}
+
 /* ---- all ---- */
 
 static struct model *new_model(void)
@@ -232,6 +244,7 @@ static void the_same_counts_and_the_cause(void **state)
 	};
 	enum { NR_KINDS = sizeof(kinds) / sizeof(*kinds) };
 	static unsigned int found[NR_KINDS];
+	unsigned int nr_foreseen = 0, nr_predicted = 0;
 	int64_t whole[64] = {0}, parts[64] = {0};
 	struct model *model = new_model();
 	struct single single = {
@@ -255,12 +268,24 @@ static void the_same_counts_and_the_cause(void **state)
 		const uint64_t next = any(2) ? blocks[any(BLOCKS)].block->pc
 					     : made->block->pc + made->block->length;
 		uint64_t record[WORDS];
+		struct foreseen sums = {0};
+		int64_t before[64];
+		bool foreseen, predicted;
 
 		make_record(record, made->block);
 		whole[kind] = parts[kind] = -left;
 		single.watched = CORE_KIND_BIT(kind);
 		single.found = 0;
+		memcpy(before, whole, sizeof(before));
+		foreseen = model_foresee(model, record, made->block, FS_BASE, &sums);
+		predicted = foreseen && model_foresee_branch(model, made->block, next);
+		nr_foreseen += foreseen;
+		nr_predicted += predicted && sums.wrong;
+		if (predicted)
+			sums.wrong = 0;
 		model_run_part(model, record, made->block, next, FS_BASE, whole);
+		if (foreseen)
+			check_foreseen(model, &sums, before, whole);
 		single_run(&single, made->block, record, next);
 		assert_memory_equal(whole, parts, sizeof(whole));
 		assert_int_equal(single.found, whole[kind] >= 0 ? single.watched : 0);
@@ -271,6 +296,7 @@ static void the_same_counts_and_the_cause(void **state)
 	}
 	for (unsigned int i = 0; i < NR_KINDS; i++)
 		assert_true(found[i] > 100);
+	assert_true(nr_foreseen > 10000 && nr_predicted > 1000);
 	free(memory);
 	free(model);
 	free(single.model);

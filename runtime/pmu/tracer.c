@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/pmu/tracer.h"
 
+#include "runtime/fs.h"
+#include "runtime/model/foresee.h"
 #include "runtime/model/model.h"
 #include "runtime/pmu/single.h"
-#include "runtime/sys.h"
 #include "runtime/translate/translate.h"
-
-#include <asm/prctl.h>
 
 enum {
 	BORDER = 64 << 10,
@@ -30,8 +29,10 @@ struct tracer {
 	uint8_t cut;
 	struct single single;
 	/* Of kinds that somebody waits for, how many there have been in a word lately, times
-	 * RATE_ONE. */
-	uint32_t rates[CORE_HARDWARE_KINDS];
+	 * RATE_ONE; and since that was reckoned. */
+	uint64_t rates[CORE_HARDWARE_KINDS];
+	uint64_t seen[CORE_HARDWARE_KINDS], seen_words;
+	uint32_t alone; /* records that were taken in alone, since the last overflow */
 };
 
 static struct machine machine;
@@ -65,7 +66,13 @@ static uint64_t waited_for(const struct thread *thread)
  * How long the trace may get: when it is taken in the thread should not be far from what has
  * brought a counter to 0. An eighth of the way at a time, and record by record in the end.
  */
-enum { RATE_ONE = 1 << 16, SHARES = 8 };
+enum { RATE_ONE = 1 << 24, RATE_WORDS = 2048, SHARES = 8 };
+
+/*
+ * Of what is rare nobody can say when the last one comes, and to come out behind each record takes
+ * ten times as long as to go on. So after a while the thread may have got that far when it is seen.
+ */
+enum { ALONE_MAX = 512, TOGETHER = 64 };
 
 static uint64_t words_until(const struct tracer *t, uint64_t kind, uint64_t left)
 {
@@ -78,15 +85,16 @@ static uint64_t words_until(const struct tracer *t, uint64_t kind, uint64_t left
 
 static uint64_t words_allowed(const struct thread *thread)
 {
+	const struct tracer *t = tracer_of(thread);
 	uint64_t words = WORDS_MAX;
 
 	core_for_each_kind(kind, thread->events.counting_down & HARDWARE_KINDS)
 	{
 		const int64_t left = -thread->events.counter[kind];
-		/* Of what is rare, nobody can say when the last one comes. */
-		const uint64_t until =
-			left > 1 ? words_until(tracer_of(thread), kind, (uint64_t)left) : 1;
+		uint64_t until = words_until(t, kind, left > 0 ? (uint64_t)left : 0);
 
+		if (left <= 1)
+			until = t->alone < ALONE_MAX ? 1 : TOGETHER;
 		if (until < words)
 			words = until;
 	}
@@ -97,7 +105,10 @@ static void restart(struct thread *thread)
 {
 	struct tracer *t = tracer_of(thread);
 
-	t->start = t->border - words_allowed(thread);
+	const uint64_t words = words_allowed(thread);
+
+	t->alone += words == 1;
+	t->start = t->border - words;
 	t->cut = 0;
 	thread->trace = (uint64_t)t->start;
 }
@@ -202,14 +213,6 @@ static void cut_block(struct block *to, const struct block *block, unsigned int 
 		     BLOCK_COUNT(stores, BLOCK_STORE_OPERANDS);
 }
 
-static uint64_t fs_base(void)
-{
-	uint64_t base = 0;
-
-	sys(__NR_arch_prctl, ARCH_GET_FS, &base);
-	return base;
-}
-
 static bool is_time(uint64_t kind)
 {
 	return kind == CORE_CYCLES || kind == CORE_REF_CYCLES || kind == CORE_BUS_CYCLES ||
@@ -257,6 +260,47 @@ static uint64_t *behind_records(uint64_t *record, const uint64_t *end, uint64_t 
 	return record;
 }
 
+static bool are_quiet(const struct tracer *t, const struct foreseen *sums)
+{
+	const struct single *s = &t->single;
+
+	core_for_each_kind(kind, s->watched & ~s->found)
+	{
+		const uint64_t more = model_foreseen(t->model, sums, (enum core_kind)kind);
+
+		if (s->counter[kind] + (int64_t)more >= 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The same where the end is near: records that access nothing but what is at hand bring few
+ * surprises. They go on at @pc.
+ */
+static uint64_t *behind_quiet(const struct tracer *t, uint64_t *record, const uint64_t *end,
+			      uint64_t pc)
+{
+	const uint64_t *first = record;
+	struct foreseen sums = {0};
+
+	while (record < end) {
+		const struct block *block = record_block(*record);
+		uint64_t *next = record + block->words;
+
+		if (!model_foresee(t->model, record, block, t->single.fs_base, &sums))
+			break;
+		if (record == first &&
+		    model_foresee_branch(t->model, block,
+					 next < end ? record_block(*next)->pc : pc))
+			sums.wrong = 0;
+		if (!are_quiet(t, &sums))
+			break;
+		record = next;
+	}
+	return record;
+}
+
 static enum core_since since(const struct block *block, bool last)
 {
 	if (!last)
@@ -273,6 +317,9 @@ static void take_single(struct single *s, const struct block *block, const uint6
 	core_for_each_kind(kind, s->found & ~before) s->causes[kind].since = since(block, last);
 }
 
+/* To begin with the model and to end takes as long as looking at so many words. */
+enum { WORTHWHILE = 64 };
+
 /* As a whole where nothing is going to happen. The program is at @pc then; @last: and goes on
  * there.
  */
@@ -282,9 +329,14 @@ static void take_in(struct tracer *t, uint64_t *record, uint64_t *end, uint64_t 
 
 	while (record < end) {
 		uint64_t *to = behind_records(record, end, records_without(s));
-		const bool single = to == record;
-		uint64_t word, next;
+		uint64_t *quiet, word, next;
+		bool single;
 
+		if (to < end && to - record < WORTHWHILE) {
+			quiet = behind_quiet(t, record, end, pc);
+			to = quiet > to ? quiet : to;
+		}
+		single = to == record;
 		if (single)
 			to = behind_records(record, end, 1);
 		word = *to;
@@ -331,13 +383,20 @@ static void take_all(const struct thread *thread, uint64_t *end)
 
 static void follow_rates(struct tracer *t, const int64_t *before, uint64_t words)
 {
+	core_for_each_kind(kind, t->single.watched) t->seen[kind] +=
+		(uint64_t)(t->single.counter[kind] - before[kind]);
+	t->seen_words += words;
+	if (t->seen_words < RATE_WORDS)
+		return;
 	core_for_each_kind(kind, t->single.watched)
 	{
-		const uint64_t events = (uint64_t)(t->single.counter[kind] - before[kind]);
-		const uint64_t now = events * RATE_ONE / words, old = t->rates[kind];
+		const uint64_t now = t->seen[kind] * RATE_ONE / t->seen_words;
 
-		t->rates[kind] = (uint32_t)((3 * old + now) / 4);
+		t->rates[kind] = (3 * t->rates[kind] + now) / 4;
 	}
+	for (unsigned int kind = 0; kind < CORE_HARDWARE_KINDS; kind++)
+		t->seen[kind] = 0;
+	t->seen_words = 0;
 }
 
 void tracer_drain(struct thread *thread)
@@ -369,8 +428,13 @@ bool tracer_cause(const struct thread *thread, enum core_kind kind, struct core_
 
 void tracer_forget(struct thread *thread)
 {
-	if (thread->tracer)
-		tracer_of(thread)->single.found = 0;
+	struct tracer *t = tracer_of(thread);
+
+	if (!t)
+		return;
+	if (t->single.found)
+		t->alone = 0;
+	t->single.found = 0;
 }
 
 const uint64_t *tracer_start(const struct thread *thread)

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/fs.h"
+
+#include <asm/hwcap2.h>
+#include <asm/prctl.h>
+#include <stdbool.h>
+
+#include "runtime/sys.h"
+
+static bool readable;
+
+void fs_boot(uint64_t hwcap2)
+{
+	readable = hwcap2 & HWCAP2_FSGSBASE;
+}
+
+uint64_t fs_base(void)
+{
+	uint64_t base = 0;
+
+	if (readable)
+		__asm__ volatile("rdfsbase %0" : "=r"(base));
+	else
+		sys(__NR_arch_prctl, ARCH_GET_FS, &base);
+	return base;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/model/foresee.h"
+
+#include "runtime/model/state.h"
+
+static bool are_near(const struct near *near, uint64_t address, uint64_t last)
+{
+	last >>= MACHINE_LINE_SHIFT;
+	for (uint64_t line = address >> MACHINE_LINE_SHIFT; line <= last; line++)
+		if (near_slot(near, line)->key != line)
+			return false;
+	return true;
+}
+
+static bool accesses_are_near(const struct model *m, const uint64_t *record, const struct block *b,
+			      uint64_t fs_base)
+{
+	for (const struct block_access *a = b->accesses; a < b->accesses + b->nr_accesses; a++) {
+		uint64_t address = a->word ? record[a->word] : (uint64_t)b;
+
+		if (a->what & BLOCK_STRING)
+			return false;
+		address += (a->base ? fs_base : 0) + (uint64_t)(int64_t)a->delta;
+		if (!are_near(&m->data, address, address + (a->what & BLOCK_SIZE)))
+			return false;
+	}
+	return true;
+}
+
+/* Whether it ends in a branch that is predicted. */
+static bool is_predicted(const struct block *b)
+{
+	return b->end == BLOCK_CONDITIONAL || b->end == BLOCK_RETURN ||
+	       b->end == BLOCK_JUMP_INDIRECT || b->end == BLOCK_CALL_INDIRECT;
+}
+
+bool model_foresee(const struct model *m, const uint64_t *record, const struct block *b,
+		   uint64_t fs_base, struct foreseen *sums)
+{
+	if (!are_near(&m->code, b->pc, b->pc + b->length - 1) ||
+	    !accesses_are_near(m, record, b, fs_base))
+		return false;
+	sums->insns += BLOCK_PART(b->counts, BLOCK_INSTRUCTIONS);
+	sums->loads += BLOCK_PART(b->counts, BLOCK_LOAD_OPERANDS);
+	sums->stores += BLOCK_PART(b->counts, BLOCK_STORE_OPERANDS);
+	sums->branches += BLOCK_PART(b->counts, BLOCK_BRANCHES);
+	sums->lines += b->cost >> 32;
+	sums->slots += (uint32_t)b->cost;
+	sums->wrong += is_predicted(b);
+	return true;
+}
+
+bool model_foresee_branch(const struct model *m, const struct block *b, uint64_t pc)
+{
+	const uint64_t behind = b->pc + b->length;
+
+	switch (b->end) {
+	case BLOCK_CONDITIONAL:
+		return predicts_condition(&m->predictor, m->history, behind, pc != behind);
+	case BLOCK_RETURN:
+		return m->predictor.returns[m->predictor.top] == (uint32_t)pc;
+	}
+	return !is_predicted(b);
+}
+
+/* Parts of a cycle that are left from before may make up one more. */
+static uint64_t cycles(const struct model *m, const struct foreseen *sums)
+{
+	return sums->slots / m->machine.width + 1 + sums->wrong * m->machine.mispredict;
+}
+
+uint64_t model_foreseen(const struct model *m, const struct foreseen *sums, enum core_kind kind)
+{
+	switch (kind) {
+	case CORE_INSTRUCTIONS:
+		return sums->insns;
+	case CORE_BRANCHES:
+	case CORE_BRANCHES_CONDITIONAL:
+	case CORE_BRANCHES_TAKEN:
+	case CORE_CALLS:
+	case CORE_RETURNS:
+	case CORE_BRANCHES_INDIRECT:
+		return sums->branches;
+	case CORE_LOADS:
+		return sums->loads;
+	case CORE_STORES:
+		return sums->stores;
+	case CORE_BRANCH_MISSES:
+		return sums->wrong;
+	case CORE_CYCLES:
+		return cycles(m, sums);
+	case CORE_REF_CYCLES:
+		return cycles(m, sums) * m->machine.ref_num / m->machine.ref_den + 1;
+	case CORE_BUS_CYCLES:
+		return cycles(m, sums) / m->machine.bus + 1;
+	case CORE_STALLED_FRONTEND:
+		return sums->wrong * m->machine.mispredict;
+	case CORE_L1I_LOADS:
+	case CORE_ITLB_LOADS:
+		return sums->lines;
+	default:
+		return 0;
+	}
+}
