@@ -276,6 +276,7 @@ void core_mapped(struct core_task *task, const struct core_mapping *mapping);
 /* It did not run from @since, by core_time(), until now. */
 void core_switched(struct core_task *task, uint64_t since, bool preempted);
 void core_namespaces(struct core_task *task); /* after unshare(2), setns(2) */
+void core_cgroup_made(struct core_task *task, uint64_t cgroup, const char *path);
 
 /* ---- rings: mmap(2) of an event ---- */
 

@@ -335,3 +335,19 @@ void core_tell_first_run(struct core_task *task)
 			tell_switch(event, 0, 0);
 	core_unlock(&task->lock);
 }
+
+void core_cgroup_made(struct core_task *task, uint64_t cgroup, const char *path)
+{
+	const struct record record = {
+		.type = PERF_RECORD_CGROUP,
+		.body = &cgroup,
+		.size = sizeof(cgroup),
+		.string = path,
+	};
+
+	core_lock(&task->lock);
+	core_for_each_newest(event, task)
+		if (event->attr.cgroup && listens(event, task))
+			tell(event, &record);
+	core_unlock(&task->lock);
+}

@@ -484,6 +484,21 @@ static void switches(void **state)
 	nothing(&l);
 }
 
+static void cgroups(void **state)
+{
+	struct perf_event_attr attr = listener();
+	const struct tally_record *record;
+	struct listening l;
+
+	(void)state;
+	attr.cgroup = 1;
+	l = listen(&attr);
+	core_cgroup_made(fake.task, 42, "/new");
+	record = only(&l, PERF_RECORD_CGROUP);
+	assert_int_equal(record->cgroup.id, 42);
+	assert_string_equal(record->cgroup.path, "/new");
+}
+
 static void rates(void **state)
 {
 	const struct perf_event_attr attr = listener();
@@ -519,6 +534,7 @@ int main(void)
 		CASE(mappings),
 		CASE(mappings_at_length),
 		CASE(switches),
+		CASE(cgroups),
 		CASE(rates),
 	};
 

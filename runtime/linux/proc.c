@@ -199,6 +199,22 @@ int64_t proc_cgroup_of(int fd)
 	return (int64_t)folder.st_ino;
 }
 
+bool proc_cgroup_path(int fd, char path[PROC_PATH])
+{
+	const struct hierarchy *ours = hierarchy();
+	size_t root = ours ? strlen(ours->root) : 0;
+	char link[32];
+	int64_t length;
+
+	format(link, sizeof(link), "/proc/self/fd/%d", (int64_t)fd);
+	length = sys(__NR_readlinkat, AT_FDCWD, link, path, PROC_PATH);
+	if (length < 0 || length == PROC_PATH || !root || strncmp(path, ours->root, root) != 0)
+		return false;
+	path[length] = '\0';
+	memmove(path, path + root, (size_t)length - root + 1);
+	return path[0] == '/';
+}
+
 static int64_t cgroup_at(const char *path)
 {
 	int64_t fd = sys(__NR_openat, AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC), cgroup;

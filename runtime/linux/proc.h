@@ -41,4 +41,8 @@ void proc_namespaces(struct perf_ns_link_info *to);
  * by which events go. */
 int64_t proc_cgroup_of(int fd);
 
+/* Its path in the hierarchy. @fd: as above. */
+enum { PROC_PATH = 4096 };
+bool proc_cgroup_path(int fd, char path[PROC_PATH]);
+
 #endif

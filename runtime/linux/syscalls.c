@@ -67,6 +67,8 @@ static syscall_handler *const handlers[] = {
 	[__NR_sendmsg] = sys_sendmsg,
 
 	/* events */
+	[__NR_mkdir] = sys_mkdir,
+	[__NR_mkdirat] = sys_mkdir,
 	[__NR_perf_event_open] = sys_perf_event_open,
 	[__NR_prctl] = sys_prctl,
 	[__NR_setns] = sys_namespaces,

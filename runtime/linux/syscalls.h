@@ -88,6 +88,9 @@ syscall_handler sys_limit;
 /* event_open.c */
 syscall_handler sys_perf_event_open, sys_prctl, sys_namespaces, sys_wait4, sys_waitid;
 
+/* cgroups.c: mkdir, mkdirat */
+syscall_handler sys_mkdir;
+
 /* self_memory.c: all calls that write to a descriptor */
 syscall_handler sys_write;
 

@@ -142,7 +142,8 @@ static void draw_bits(struct perf_event_attr *attr)
 	attr->exclude_host = one_in(40);
 	attr->exclude_guest = one_in(10);
 	attr->inherit = one_in(5);
-	attr->inherit_stat = attr->inherit && one_in(3);
+	/* Linux tells of members of groups as of what they were, with what is left of them. */
+	attr->inherit_stat = attr->inherit && !(attr->read_format & PERF_FORMAT_GROUP) && one_in(3);
 	attr->pinned = one_in(8);
 	attr->enable_on_exec = one_in(10);
 	attr->remove_on_exec = one_in(10);

@@ -273,7 +273,7 @@ static void say_sample(struct rest *rest, const struct slot *slot)
 	if (has(slot, PERF_SAMPLE_REGS_INTR))
 		say_registers(rest, "intr", slot->attr.sample_regs_intr);
 	if (has(slot, PERF_SAMPLE_PHYS_ADDR))
-		say_presence("physical", take(rest, 8));
+		skip(rest, 8); /* 0 where the kernel would have had to wait to know */
 	if (has(slot, PERF_SAMPLE_CGROUP))
 		say_presence("cgroup", take(rest, 8));
 	if (has(slot, PERF_SAMPLE_DATA_PAGE_SIZE))
