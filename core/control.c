@@ -36,12 +36,15 @@ static void enable(const struct core_task *task, struct core_event *event)
 
 static void enable_group(const struct core_task *task, struct core_event *leader)
 {
-	/* As it was until now, before any of it changes: the times of all go with the leader. */
-	core_for_each_in_group(event, leader)
-		core_count_times(task, event);
-	core_for_each_in_group(event, leader)
+	const bool off = is_off(leader);
+
+	/* No time has passed for who is off, and none for anybody whose leader is. */
+	core_for_each_in_group(event, leader) {
+		if (off || is_off(event))
+			event->stamp = task->now;
 		if (is_off(event))
 			event->state = CORE_INACTIVE;
+	}
 }
 
 void core_switch_off(const struct core_task *task, struct core_event *event)
@@ -54,7 +57,12 @@ void core_switch_off(const struct core_task *task, struct core_event *event)
 
 static void switch_off_group(const struct core_task *task, struct core_event *leader)
 {
-	core_count_group_out(task, leader);
+	if (leader->state == CORE_ACTIVE) {
+		/* So does each of them that is enabled. */
+		core_count_group_out(task, leader, CORE_OFF);
+		return;
+	}
+	/* As it was until now, before any of it changes: the times of all go with the leader. */
 	core_for_each_in_group(event, leader)
 		core_count_times(task, event);
 	core_for_each_in_group(event, leader)

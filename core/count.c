@@ -90,13 +90,14 @@ static inline void count_in(const struct core_task *task, struct core_event *eve
 		core_page_update(event);
 }
 
-static inline void count_out(const struct core_task *task, struct core_event *event)
+static inline void count_out(const struct core_task *task, struct core_event *event,
+			     enum core_state state)
 {
 	uint64_t counter = core_count_counter(task, event);
 
 	count_times_counted(task, event);
 	event->count.value += counter - event->start;
-	event->state = CORE_INACTIVE;
+	event->state = (uint8_t)state;
 	if (event->period)
 		core_sampling_out(event, counter);
 	if (event->maps)
@@ -105,7 +106,7 @@ static inline void count_out(const struct core_task *task, struct core_event *ev
 
 void core_count_out(const struct core_task *task, struct core_event *event)
 {
-	count_out(task, event);
+	count_out(task, event, CORE_INACTIVE);
 }
 
 void core_count_group_in(const struct core_task *task, struct core_event *leader)
@@ -115,11 +116,12 @@ void core_count_group_in(const struct core_task *task, struct core_event *leader
 			count_in(task, event);
 }
 
-void core_count_group_out(const struct core_task *task, struct core_event *leader)
+void core_count_group_out(const struct core_task *task, struct core_event *leader,
+			  enum core_state state)
 {
 	core_for_each_in_group(event, leader)
 		if (event->state == CORE_ACTIVE)
-			count_out(task, event);
+			count_out(task, event, state);
 }
 
 /* Of who waited for a counter its page has not heard of the time since. */

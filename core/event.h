@@ -70,7 +70,7 @@ struct core_event {
 	uint32_t next;	  /* of the task's events */
 	uint32_t next_created;
 	uint32_t leader, next_member, members; /* members: without the leader; in leaders only */
-	uint32_t regrouped; /* in leaders: how often somebody came or went */
+	uint32_t regrouped;		       /* in leaders: how often somebody came or went */
 	uint32_t parent, children; /* copies, however far down, are those of what was opened */
 	uint32_t next_child, previous_child;
 

@@ -56,7 +56,7 @@ void core_schedule_off(const struct core_task *task, struct core_event *event)
 			core_count_out(task, event);
 		return;
 	}
-	core_count_group_out(task, event);
+	core_count_group_out(task, event, CORE_INACTIVE);
 }
 
 /* ---- who may ---- */

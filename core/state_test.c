@@ -110,6 +110,49 @@ static void a_disabled_event_stands_still(void **state)
 	assert_int_equal(tree_value(event), 5);
 }
 
+static void must_have(uint32_t event, uint64_t value)
+{
+	const struct test_count count = tree_read(event);
+
+	assert_int_equal(count.value, value);
+	assert_int_equal(count.enabled, 1000 * value);
+	assert_int_equal(count.running, 1000 * value);
+}
+
+/* Whoever is on or off already when all are switched stays so, and so do his times. */
+static void a_group_is_switched_whatever_its_members_are(void **state)
+{
+	uint32_t leader = instructions(false, 0);
+	uint32_t off = instructions(true, leader), on = instructions(false, leader);
+
+	(void)state;
+	tree_work(5);
+	core_enable(leader, true);
+	tree_work(3);
+	must_have(leader, 8);
+	must_have(off, 3);
+	must_have(on, 8);
+
+	core_disable(leader, false);
+	tree_work(7);
+	assert_int_equal(state_of(on), CORE_INACTIVE);
+	core_disable(leader, true);
+	assert_int_equal(state_of(on), CORE_OFF);
+	core_enable(leader, false);
+	tree_work(2);
+	must_have(leader, 10);
+	must_have(on, 8);
+
+	core_enable(on, false);
+	core_disable(leader, false);
+	tree_work(4);
+	core_enable(leader, true);
+	tree_work(1);
+	must_have(leader, 11);
+	must_have(off, 4);
+	must_have(on, 9);
+}
+
 static void reset_clears_the_value_alone(void **state)
 {
 	uint32_t event = instructions(false, 0);
@@ -507,6 +550,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_event_counts_from_its_opening, begin, end),
 		cmocka_unit_test_setup_teardown(a_sum_counts_what_its_parts_count, begin, end),
 		cmocka_unit_test_setup_teardown(a_disabled_event_stands_still, begin, end),
+		cmocka_unit_test_setup_teardown(a_group_is_switched_whatever_its_members_are, begin,
+						end),
 		cmocka_unit_test_setup_teardown(reset_clears_the_value_alone, begin, end),
 		cmocka_unit_test_setup_teardown(a_group_goes_with_its_leader, begin, end),
 		cmocka_unit_test_setup_teardown(the_group_flag_means_all_whoever_is_named, begin,

@@ -234,6 +234,7 @@ bool tasks_affords(struct thread *thread, uint64_t kinds)
 void tasks_follow(struct thread *thread)
 {
 	struct core_task *task = &thread->events;
+	uint64_t sampling;
 
 	if (!arena_events()) {
 		core_task_followed(task);
@@ -242,10 +243,13 @@ void tasks_follow(struct thread *thread)
 	if (task->bound) /* to ask takes as long as all the rest */
 		core_task_cpu(task, tasks_cpu());
 	core_task_regroup(task); /* nobody tells whom somebody else has moved */
+	sampling = task->sampled | task->counting_down;
 	core_task_update(task);
 	instrument(thread);
-	cause_forget(thread);
-	clock_timer_follow(thread);
+	if (sampling) {
+		cause_forget(thread);
+		clock_timer_follow(thread);
+	}
 }
 
 void linux_rdpmc(struct thread *thread, unsigned int length)

@@ -66,11 +66,6 @@ static bool covers(const struct instrumentation *has, const struct instrumentati
 	       !(wants->extras & ~has->extras);
 }
 
-static bool same(const struct instrumentation *a, const struct instrumentation *b)
-{
-	return a->counted == b->counted && a->checked == b->checked && a->extras == b->extras;
-}
-
 static unsigned int bits(uint64_t mask)
 {
 	unsigned int n = 0;
@@ -92,7 +87,7 @@ static struct cache *exact(const struct instrumentation *does)
 	struct cache *cache;
 
 	for (unsigned int n = 0; (cache = cache_number(n)); n++)
-		if (same(&cache->does, does))
+		if (caches_same(&cache->does, does))
 			return cache;
 	return NULL;
 }
@@ -131,14 +126,11 @@ static struct instrumentation usual(const struct instrumentation *does)
 	return (struct instrumentation){.counted = ALL_KINDS, .extras = does->extras};
 }
 
-struct cache *caches_for(const struct instrumentation *wanted, struct cache *perhaps)
+struct cache *caches_for(const struct instrumentation *wanted)
 {
 	const struct instrumentation does = usual(wanted);
-	struct cache *cache;
+	struct cache *cache = exact(&does);
 
-	if (perhaps && same(&perhaps->does, &does))
-		return perhaps;
-	cache = exact(&does);
 	if (cache)
 		return cache;
 	lock_take(&making);

@@ -23,9 +23,14 @@ uint32_t cache_inside(const struct cache *cache);
 
 /*
  * The cache that does what @does says, and as little else as can be; made if need be. NULL: there
- * is no memory. @perhaps: the one that it may well be, or NULL. Without the translator's lock.
+ * is no memory. Without the translator's lock.
  */
-struct cache *caches_for(const struct instrumentation *does, struct cache *perhaps);
+struct cache *caches_for(const struct instrumentation *does);
+
+static inline bool caches_same(const struct instrumentation *a, const struct instrumentation *b)
+{
+	return a->counted == b->counted && a->checked == b->checked && a->extras == b->extras;
+}
 
 /* The one with code at @address, or NULL. From a signal handler, too. */
 struct cache *cache_at(uint64_t address);

@@ -95,7 +95,9 @@ void translate_init(const struct translate_memory *memory)
 bool translate_instrument(struct thread *thread, const struct instrumentation *does)
 {
 	/* Who starts and stops counting goes back and forth between two. */
-	struct cache *cache = caches_for(does, (struct cache *)thread->lookup_before);
+	struct cache *const before = (struct cache *)thread->lookup_before;
+	struct cache *cache =
+		before && caches_same(&before->does, does) ? before : caches_for(does);
 
 	if (cache && cache->blocks.memory && !tracer_begin(thread))
 		return false;
