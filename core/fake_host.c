@@ -34,6 +34,11 @@ uint64_t core_host_clock(int clockid)
 	return fake.clock + (uint64_t)clockid;
 }
 
+uint64_t core_host_run_time(void)
+{
+	return fake.tsc - fake.others;
+}
+
 int core_host_cpu(void)
 {
 	return fake.cpu;

@@ -27,6 +27,7 @@ struct fake_log {
 extern _Thread_local struct fake_host {
 	uint64_t tsc;  /* nanoseconds, with the settings of fake_begin() */
 	uint64_t rate; /* of what fake_run() counts, a second: time passes; 0: it does not */
+	uint64_t others; /* of that, when others ran */
 	uint64_t clock;
 	int cpu;
 	int32_t tid, dead;	/* of the caller, and of one who has died */

@@ -31,6 +31,9 @@ uint64_t core_host_tsc(void);
 /* A clock of clock_gettime(2), ns: for records of events with use_clockid. */
 uint64_t core_host_clock(int clockid);
 
+/* Nanoseconds that the caller has run, by the kernel's account: it takes a system call. */
+uint64_t core_host_run_time(void);
+
 /* ---- tasks ---- */
 
 /* The processor that the caller runs on. */

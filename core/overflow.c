@@ -32,6 +32,9 @@
  * anything else. */
 #define CLOCK_LEAST 10000 /* ns */
 
+/* A frequency, at which others often run between two samples. */
+#define SELDOM 1000
+
 /* How often a throttled event looks whether the next tick has come, about. */
 #define LOOKS 8
 
@@ -77,6 +80,7 @@ void core_sampling_restart(const struct core_task *task, struct core_event *even
 {
 	/* A frequency finds its period from the one that the old frequency had found. */
 	begin_period(event, event->attr.freq ? event->period : first_period(event));
+	event->last_time = 0; /* of another clock, it may be */
 	if (event->state == CORE_ACTIVE)
 		core_sampling_in(event, core_count_counter(task, event));
 }
@@ -136,10 +140,21 @@ static void adjust(struct core_event *event, uint64_t time, uint64_t events)
 		event->period = least_period(event);
 }
 
-/* Frequencies are those of the time that the task runs. */
+/*
+ * Frequencies are those of the time that the task runs. The kernel knows when it let others run; to
+ * ask takes a third as long as a sample, so it is done where they are few. Where they are many,
+ * others run between one in a hundred.
+ */
+static uint64_t time_run(const struct core_event *event)
+{
+	if (event->attr.sample_freq <= SELDOM)
+		return core_host_run_time();
+	return core_clock_at(core_task(event->task), core_host_tsc());
+}
+
 static void follow_frequency(struct core_event *event, uint64_t events)
 {
-	uint64_t now = core_clock_at(core_task(event->task), core_host_tsc());
+	uint64_t now = time_run(event);
 	uint64_t time = now - event->last_time;
 	bool first = !event->last_time;
 

@@ -40,6 +40,11 @@ uint64_t core_host_clock(int clockid)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+uint64_t core_host_run_time(void)
+{
+	return core_host_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int core_host_cpu(void)
 {
 	return sched_getcpu();

@@ -54,6 +54,11 @@ uint64_t core_host_clock(int clockid)
 	return (uint64_t)now.seconds * SECOND + (uint64_t)now.nanoseconds;
 }
 
+uint64_t core_host_run_time(void)
+{
+	return core_host_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* ---- tasks ---- */
 
 int core_host_cpu(void)
