@@ -36,7 +36,8 @@ static void tell(const struct core_event *event, struct perf_event_mmap_page *pa
 
 	page->index = 0;
 	page->offset = (int64_t)count.value;
-	if (running && is_counter(event)) {
+	/* Of an event of every task the reader's counter is a part only, as read(2) says. */
+	if (running && is_counter(event) && !event->everybody) {
 		page->index = event->kind + 1U;
 		page->offset = (int64_t)(event->count.value + event->ended.value - event->start);
 	}

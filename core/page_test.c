@@ -85,6 +85,21 @@ static void layout(void **state)
 	assert_int_equal(ring.page->aux_size, 0);
 }
 
+/* Then it is read(2) that tells: the counter of whoever reads is a part of it. */
+static void no_index_leads_to_the_sum_of_all_tasks(void **state)
+{
+	uint32_t event = fake_event(&counting, CORE_LOADS);
+	struct fake_ring ring = fake_map(event, 0, true);
+
+	(void)state;
+	assert_int_equal(core_event(event)->state, CORE_ACTIVE);
+	assert_int_equal(ring.page->index, CORE_LOADS + 1);
+	core_event(event)->everybody = true;
+	core_page_update(core_event(event));
+	assert_int_equal(ring.page->index, 0);
+	core_event(event)->everybody = false;
+}
+
 static void counts(void **state)
 {
 	uint32_t event = fake_event(&counting, CORE_LOADS);
@@ -286,6 +301,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 		CASE(layout),
+		CASE(no_index_leads_to_the_sum_of_all_tasks),
 		CASE(counts),
 		CASE(times),
 		CASE(times_behind_a_system_call),
