@@ -237,6 +237,20 @@ static void end_left(struct thread *thread, uint32_t page)
 	self->page = before;
 }
 
+/*
+ * Whether the page is on its way to a child that has not come to lock it: it may have been stopped
+ * first. Where that is not expected by the monitor, it goes as the child is known to have gone.
+ */
+static bool is_on_its_way(const struct thread *thread)
+{
+	const uint32_t giver = __atomic_load_n(&thread->handed_over, __ATOMIC_ACQUIRE);
+	const int32_t pid = __atomic_load_n(&thread->events.pid, __ATOMIC_RELAXED);
+
+	if (!giver || giver == ARENA_EXPECTED)
+		return giver;
+	return arena_owner_alive(giver) && (!pid || sys(__NR_kill, pid, 0) != -ESRCH);
+}
+
 /* Locks the page, unless it is somebody's, or on its way to somebody. */
 static bool take(uint32_t page)
 {
@@ -244,8 +258,7 @@ static bool take(uint32_t page)
 
 	if (is_ours(page) || lock(F_SETLK, F_WRLCK, page, 1))
 		return false;
-	if (__atomic_load_n(&thread->handed_over, __ATOMIC_ACQUIRE) == ARENA_EXPECTED ||
-	    (thread->events.events && !arena_events())) {
+	if (is_on_its_way(thread) || (thread->events.events && !arena_events())) {
 		lock(F_SETLK, F_UNLCK, page, 1);
 		return false;
 	}

@@ -18,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -819,6 +820,41 @@ static void case_poll_is_taken(void)
 	say("readable or ended: %d\n", (poll_of(fd, 1000) & (POLLIN | POLLHUP)) != 0);
 }
 
+/* Before it has executed anything. */
+static pid_t stopped_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	need(!ptrace(PTRACE_ATTACH, pid, NULL, NULL));
+	need(waitpid(pid, NULL, 0) == pid);
+	return pid;
+}
+
+/* Nothing of a child that has been stopped may go to the next one. */
+static void case_children_that_are_stopped(void)
+{
+	struct perf_event_attr attr = faults();
+	int refused = 0;
+
+	close(own_faults());
+	attr.sample_period = 1;
+	for (int i = 0; i < 100; i++) {
+		pid_t first = stopped_child(), second = stopped_child();
+		int fd = open_event(&attr, first, -1, -1, 0);
+
+		refused += fd < 0;
+		close(fd);
+		kill(first, SIGKILL);
+		kill(second, SIGKILL);
+		need(waitpid(first, NULL, 0) == first && waitpid(second, NULL, 0) == second);
+	}
+	say("refused: %d\n", refused);
+}
+
 static void case_epoll(void)
 {
 	struct epoll_event item = {.events = EPOLLIN, .data.u64 = 0x123456789abcdef}, seen;
@@ -906,6 +942,7 @@ const struct test_case cases[] = {
 	{"poll_for_end", case_poll_for_end},
 	{"poll_for_a_violent_end", case_poll_for_a_violent_end},
 	{"poll_is_taken", case_poll_is_taken},
+	{"children_that_are_stopped", case_children_that_are_stopped},
 	{"epoll", case_epoll},
 	{"signal", case_signal},
 	{NULL, NULL},
