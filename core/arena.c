@@ -79,7 +79,6 @@ struct core_event *core_event_make(void)
 	memset(event, 0, sizeof(*event));
 	event->generation = generation;
 	event->id = ++tree->last_id;
-	event->state = CORE_OFF;
 	__atomic_store_n(&tree->events, tree->events + 1, __ATOMIC_RELAXED);
 	return event;
 }

@@ -25,6 +25,9 @@ struct core_tree {
 	uint32_t made;	     /* slots of the array that were ever used */
 	uint32_t spare;	     /* the first of those that are free again: core_event.next */
 	uint32_t live;	     /* the first of the tasks that live: core_task.next_live */
+	uint32_t pages;	     /* the highest page of a task that ever lived */
+	uint32_t mark;	     /* core/repair.c: the last one given */
+	bool torn;	     /* somebody was killed with the lock */
 	bool crowded;	     /* some group of some task waits for counters */
 	uint32_t last_owner; /* core/views.h: the last number given, */
 	uint32_t views;	     /* and how many places were ever used */
@@ -50,7 +53,8 @@ static inline uint32_t core_index(const struct core_event *event)
 	return (uint32_t)(event - core_event(0));
 }
 
-/* A zeroed slot with an id, or NULL: there are no more. With the tree's lock. */
+/* A zeroed slot with an id, or NULL: there are no more. It stays free until it is attached
+ * (core/attach.h). With the tree's lock. */
 struct core_event *core_event_make(void);
 void core_event_free(struct core_event *event);
 

@@ -42,7 +42,7 @@ static void bind(struct core_task *task)
 }
 
 /* What can be concluded from the events of the list; while some are left it may be too much. */
-static void note(struct core_task *task, const struct core_event *event)
+void core_note_event(struct core_task *task, const struct core_event *event)
 {
 	task->software |= CORE_KIND_BIT(event->kind) & CORE_KINDS_SOFTWARE;
 	task->switches |= event->attr.context_switch;
@@ -52,20 +52,22 @@ static void note(struct core_task *task, const struct core_event *event)
 	task->grouped |= event->cgroup != 0;
 }
 
-void core_attach_event(struct core_task *task, struct core_event *event, struct core_event *leader)
+void core_attach_event(struct core_task *task, struct core_event *event, struct core_event *leader,
+		       enum core_state state)
 {
 	uint32_t index = core_index(event);
 
 	event->task = core_page(task);
 	event->leader = leader ? core_index(leader) : index;
 	event->next = 0;
+	__atomic_store_n(&event->state, (uint8_t)state, __ATOMIC_RELEASE); /* it is there */
 	*find_link(&task->events, 0, next) = index;
 	if (leader) {
 		*find_link(&leader->next_member, 0, next_member) = index;
 		leader->members++;
 		leader->regrouped++;
 	}
-	note(task, event);
+	core_note_event(task, event);
 	core_look(task); /* perhaps at kinds that nobody had asked for before */
 	event->stamp = task->now;
 }
@@ -122,7 +124,7 @@ void core_leave_group(const struct core_task *task, struct core_event *event)
 
 /* ---- copies ---- */
 
-static void add_child(struct core_event *event, struct core_event *copy)
+void core_add_child(struct core_event *event, struct core_event *copy)
 {
 	copy->previous_child = 0;
 	copy->next_child = event->children;
@@ -157,11 +159,10 @@ struct core_event *core_copy_event(struct core_task *task, struct core_event *ev
 	copy->everybody = event->everybody;
 	copy->cpu = event->cpu;
 	copy->cgroup = event->cgroup;
-	copy->state = core_enabled(like) ? CORE_INACTIVE : CORE_OFF;
 	copy->parent = core_index(event);
 	core_sampling_init(copy);
-	add_child(event, copy);
-	core_attach_event(task, copy, leader);
+	core_attach_event(task, copy, leader, core_enabled(like) ? CORE_INACTIVE : CORE_OFF);
+	core_add_child(event, copy);
 	return copy;
 }
 
@@ -170,8 +171,11 @@ void core_fold_copy(struct core_event *copy)
 	struct core_event *event = core_opened(copy);
 	struct core_count count = core_count_of_copy(copy);
 
-	remove_child(event, copy);
+	/* First, so that nothing is ever counted twice. */
+	__atomic_store_n(&copy->state, CORE_FREE, __ATOMIC_RELEASE);
 	core_count_add(&event->ended, &count);
+	remove_child(event, copy);
+	core_event_free(copy);
 }
 
 struct core_event *core_find_copy(const struct core_task *task, const struct core_event *event)

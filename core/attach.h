@@ -10,7 +10,17 @@
 #include "core/task.h"
 
 /* At the end of @task's list and, if @leader is not NULL, of that group. */
-void core_attach_event(struct core_task *task, struct core_event *event, struct core_event *leader);
+void core_attach_event(struct core_task *task, struct core_event *event, struct core_event *leader,
+		       enum core_state state);
+
+/* What @task has to know of its events, of this one. */
+void core_note_event(struct core_task *task, const struct core_event *event);
+
+/* In the list of those that live. */
+void core_link_live(struct core_task *task);
+
+/* @copy is one of @event's. */
+void core_add_child(struct core_event *event, struct core_event *copy);
 
 /* Off the list of its task, where it does not count any more. It stays in its group. */
 void core_detach_event(struct core_task *task, struct core_event *event);

@@ -7,7 +7,7 @@
 #include "core/core.h"
 #include "core/count.h"
 #include "core/encoding.h"
-#include "core/lock.h"
+#include "core/repair.h"
 #include "core/output.h"
 #include "core/schedule.h"
 
@@ -128,9 +128,9 @@ static int act(uint32_t index, bool group, const struct action *what)
 		act_here(event, group, what);
 		return 0;
 	}
-	core_lock(&core_tree()->lock);
+	core_tree_lock();
 	act_everywhere(event, group, what);
-	core_unlock(&core_tree()->lock);
+	core_tree_unlock();
 	return 0;
 }
 
@@ -181,7 +181,7 @@ int core_prctl(struct core_task *task, bool on)
 	const struct action *what = on ? &enabling : &disabling;
 	bool everybody = false;
 
-	core_lock(&core_tree()->lock);
+	core_tree_lock();
 	act_on_created(task, what);
 	for (uint32_t index = task->created; index; index = core_event(index)->next_created) {
 		act_on_copies(core_event(index), what);
@@ -189,7 +189,7 @@ int core_prctl(struct core_task *task, bool on)
 	}
 	if (everybody)
 		core_schedule_all();
-	core_unlock(&core_tree()->lock);
+	core_tree_unlock();
 	return 0;
 }
 
@@ -279,10 +279,10 @@ int core_modify(uint32_t index, const struct perf_event_attr *attr)
 			core_enable(index, false);
 		return kind < 0 ? kind : -EINVAL;
 	}
-	core_lock(&core_tree()->lock);
+	core_tree_lock();
 	move(event, attr, kind);
 	core_for_each_copy(copy, event)
 		move(copy, attr, kind);
-	core_unlock(&core_tree()->lock);
+	core_tree_unlock();
 	return 0;
 }

@@ -133,6 +133,10 @@ struct core_target {
 int64_t core_open(const struct perf_event_attr *attr, const struct core_target *target,
 		  uint32_t group, unsigned long flags, const struct core_rights *rights);
 
+/* @task, the caller's, has given what it opened last a descriptor, or closed it: until then the
+ * event ends with the task. */
+void core_opened_by(struct core_task *task);
+
 /* The last descriptor of @event is gone. */
 void core_close(uint32_t event);
 
@@ -277,20 +281,5 @@ void core_mapped(struct core_task *task, const struct core_mapping *mapping);
 void core_switched(struct core_task *task, uint64_t since, bool preempted);
 void core_namespaces(struct core_task *task); /* after unshare(2), setns(2) */
 void core_cgroup_made(struct core_task *task, uint64_t cgroup, const char *path);
-
-/* ---- rings: mmap(2) of an event ---- */
-
-/*
- * mmap(2) of @event with that offset and size, whole pages: at 0 the ring, made at the first call;
- * behind it the AUX area, whose offset and size the mmap page says. Returns the offset in the
- * arena's file that is to be mapped. Only MAP_SHARED, which the caller checks, as it does
- * PROT_EXEC.
- */
-int64_t core_ring_map(uint32_t event, uint64_t offset, uint64_t size, bool writable,
-		      const struct core_rights *rights);
-
-/* One mapping of core_ring_map() is gone; @offset as it was given there. The caller has made sure
- * that it is mapped no longer. */
-void core_ring_unmap(uint32_t event, uint64_t offset);
 
 #endif

@@ -73,6 +73,7 @@ struct core_event {
 	uint32_t regrouped;		       /* in leaders: how often somebody came or went */
 	uint32_t parent, children; /* copies, however far down, are those of what was opened */
 	uint32_t next_child, previous_child;
+	uint32_t mark; /* core/repair.c */
 
 	/* what */
 	struct core_count count; /* while it counts, as of `start` and `stamp` */

@@ -185,7 +185,7 @@ void core_host_sigtrap(const struct core_event *event, uint64_t address)
 void core_host_discard(uint64_t offset, uint64_t size)
 {
 	fake.discarded += size;
-	madvise((char *)arena + offset, size, MADV_DONTNEED);
+	madvise((char *)arena + offset, size, MADV_REMOVE);
 }
 
 /* ---- the tree ---- */
@@ -203,7 +203,7 @@ void fake_begin(void)
 
 	fake = (struct fake_host){.tsc = 1000000, .tid = 1001};
 	arena = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (arena == MAP_FAILED)
 		abort();
 	core_attach(arena);
@@ -238,10 +238,9 @@ uint32_t fake_event(const struct perf_event_attr *attr, enum core_kind kind)
 	event->kind = (uint8_t)kind;
 	event->hardware = kind < CORE_HARDWARE_KINDS;
 	event->cpu = -1;
-	event->state = CORE_INACTIVE;
 	core_sampling_init(event);
 	core_task_lock(fake.task);
-	core_attach_event(fake.task, event, NULL);
+	core_attach_event(fake.task, event, NULL, CORE_INACTIVE);
 	core_schedule(fake.task);
 	core_task_unlock(fake.task);
 	core_task_update(fake.task);

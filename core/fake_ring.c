@@ -10,12 +10,24 @@
 
 #include "core/arena.h"
 #include "core/core.h"
+#include "core/views.h"
+
+int64_t fake_ring_map(uint32_t event, uint64_t offset, uint64_t size, bool writable,
+		      const struct core_rights *rights)
+{
+	return core_view_begin(FAKE_OWNER, event, offset, size, writable, rights);
+}
+
+void fake_ring_unmap(uint32_t event)
+{
+	core_view_end(FAKE_OWNER, event);
+}
 
 struct fake_ring fake_map(uint32_t event, unsigned int pages, bool writable)
 {
 	const struct core_rights rights = {.mlock = UINT64_MAX};
 	struct fake_ring ring = {
-		.at = core_ring_map(event, 0, (1 + pages) * ARENA_PAGE, writable, &rights),
+		.at = fake_ring_map(event, 0, (1 + pages) * ARENA_PAGE, writable, &rights),
 		.size = pages * ARENA_PAGE,
 	};
 

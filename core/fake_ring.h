@@ -9,13 +9,21 @@
 
 #include <tally/record.h>
 
+#include "core/core.h"
+
 struct fake_ring {
-	int64_t at; /* as core_ring_map() has it */
+	int64_t at; /* as fake_ring_map() has it */
 	struct perf_event_mmap_page *page;
 	const unsigned char *data;
 	uint64_t size, tail;
 	uint64_t head; /* 0: the page's */
 };
+
+/* core/views.h, all by one owner. */
+#define FAKE_OWNER 1
+int64_t fake_ring_map(uint32_t event, uint64_t offset, uint64_t size, bool writable,
+		      const struct core_rights *rights);
+void fake_ring_unmap(uint32_t event);
 
 struct fake_ring fake_map(uint32_t event, unsigned int pages, bool writable);
 

@@ -13,12 +13,13 @@
 #include "core/lock.h"
 #include "core/newest.h"
 #include "core/output.h"
+#include "core/repair.h"
 #include "core/schedule.h"
 #include "core/time.h"
 
 /* ---- who lives ---- */
 
-static void link_live(struct core_task *task)
+void core_link_live(struct core_task *task)
 {
 	struct core_tree *tree = core_tree();
 	uint32_t page = core_page(task);
@@ -28,6 +29,8 @@ static void link_live(struct core_task *task)
 	if (tree->live)
 		core_task(tree->live)->previous_live = page;
 	tree->live = page;
+	if (page > tree->pages)
+		tree->pages = page;
 	task->live = 1;
 }
 
@@ -106,8 +109,8 @@ void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t 
 	task->cpu = -1;
 	task->parent = parent ? core_page(parent) : 0;
 	task->moved = flags & NAMESPACES || (parent && parent->moved);
-	core_lock(&core_tree()->lock);
-	link_live(task);
+	core_tree_lock();
+	core_link_live(task);
 	task->apart = parent && parent->apart && flags & CLONE_THREAD;
 	if (has_events()) {
 		core_task_lock(task);
@@ -118,16 +121,16 @@ void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t 
 		core_schedule(task);
 		core_task_unlock(task);
 	}
-	core_unlock(&core_tree()->lock);
+	core_tree_unlock();
 }
 
 void core_task_apart(int32_t pid)
 {
-	core_lock(&core_tree()->lock);
+	core_tree_lock();
 	for (uint32_t page = core_tree()->live; page; page = core_task(page)->next_live)
 		if (core_task(page)->pid == pid)
 			core_task(page)->apart = true;
-	core_unlock(&core_tree()->lock);
+	core_tree_unlock();
 }
 
 /* To the events of its parent, if that still is. */
@@ -137,7 +140,7 @@ static void tell_of_birth(struct core_task *task, bool begun)
 
 	if (!has_events() || !task->parent)
 		return;
-	core_lock(&core_tree()->lock);
+	core_tree_lock();
 	if (parent->live) {
 		core_task_lock(parent);
 		if (!task->told)
@@ -148,7 +151,7 @@ static void tell_of_birth(struct core_task *task, bool begun)
 	}
 	task->told = true;
 	task->told_where |= begun || !task->moved;
-	core_unlock(&core_tree()->lock);
+	core_tree_unlock();
 }
 
 void core_task_forked(struct core_task *task)
@@ -187,7 +190,6 @@ static void end_copy(struct core_event *copy)
 	struct core_event *event = core_opened(copy);
 
 	core_fold_copy(copy);
-	core_event_free(copy);
 	if (event->state == CORE_EXITED && !event->children)
 		core_poll_wake(event);
 }
@@ -236,6 +238,11 @@ static void end_events(struct core_task *task, bool exec)
 
 static void end_task(struct core_task *task)
 {
+	struct core_event *opening = core_event_or_null(task->opening);
+
+	if (opening && core_host_whole() && opening->state != CORE_FREE)
+		core_release_event(opening);
+	task->opening = 0;
 	core_task_lock(task);
 	if (task->events)
 		core_tell_exit(task);
@@ -249,18 +256,18 @@ static void end_task(struct core_task *task)
 
 void core_task_exit(struct core_task *task)
 {
-	core_lock(&core_tree()->lock);
+	core_tree_lock();
 	if (task->live)
 		end_task(task);
-	core_unlock(&core_tree()->lock);
+	core_tree_unlock();
 }
 
 void core_task_lost(struct core_task *task, int32_t pid)
 {
-	core_lock(&core_tree()->lock);
+	core_tree_lock();
 	if (task->live && (!pid || task->pid == pid) && !core_host_alive(task))
 		end_task(task);
-	core_unlock(&core_tree()->lock);
+	core_tree_unlock();
 }
 
 /* ---- exec and names ---- */
@@ -294,13 +301,13 @@ void core_task_exec(struct core_task *task, const char *comm)
 		name(task, comm);
 		return;
 	}
-	core_lock(&core_tree()->lock);
+	core_tree_lock();
 	core_task_lock(task);
 	on_exec(task);
 	name(task, comm);
 	core_tell_comm(task, task, true);
 	core_task_unlock(task);
-	core_unlock(&core_tree()->lock);
+	core_tree_unlock();
 }
 
 void core_task_comm(struct core_task *task, struct core_task *named, const char *comm)

@@ -30,19 +30,20 @@ static bool gone(uint32_t owner, uint32_t me)
 	return owner && (owner == me || !core_host_owner_alive(owner));
 }
 
-void core_lock(uint32_t *lock)
+bool core_lock(uint32_t *lock)
 {
 	uint32_t me = core_host_owner();
 
 	if (take(lock, 0, me))
-		return;
+		return false;
 	for (unsigned int turn = 0; !spin(lock, me); turn++) {
 		uint32_t owner = __atomic_load_n(lock, __ATOMIC_RELAXED);
 
 		if (turn % TURNS == TURNS - 1 && gone(owner, me) && take(lock, owner, me))
-			return;
+			return true;
 		core_host_pause();
 	}
+	return false;
 }
 
 void core_unlock(uint32_t *lock)

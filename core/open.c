@@ -10,7 +10,7 @@
 #include "core/count.h"
 #include "core/encoding.h"
 #include "core/host.h"
-#include "core/lock.h"
+#include "core/repair.h"
 #include "core/output.h"
 #include "core/read_format.h"
 #include "core/schedule.h"
@@ -169,7 +169,7 @@ static int check_group(const struct core_event *event, const struct core_target 
 static void install(struct core_task *task, struct core_event *event, struct core_event *leader)
 {
 	core_task_lock(task);
-	core_attach_event(task, event, leader);
+	core_attach_event(task, event, leader, event->attr.disabled ? CORE_OFF : CORE_INACTIVE);
 	core_schedule(task);
 	core_task_unlock(task);
 }
@@ -216,10 +216,11 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	event->everybody = !target->task;
 	event->cpu = target->cpu;
 	event->cgroup = target->cgroup;
-	event->state = event->attr.disabled ? CORE_OFF : CORE_INACTIVE;
 	core_sampling_init(event);
-	if (caller)
+	if (caller) {
+		caller->opening = core_index(event);
 		core_own_event(caller, event);
+	}
 	install(target->task ? target->task : core_everybody(), event, leader);
 	if (event->everybody)
 		install_copies(event, leader);
@@ -257,9 +258,9 @@ int64_t core_open(const struct perf_event_attr *attr, const struct core_target *
 	event.kind = (uint8_t)kind;
 	event.hardware = core_encoding_is_hardware(&event.attr);
 
-	core_lock(&core_tree()->lock);
+	core_tree_lock();
 	index = create(&event, &where, leader);
-	core_unlock(&core_tree()->lock);
+	core_tree_unlock();
 	if (index > 0 && group && flags & PERF_FLAG_FD_OUTPUT) {
 		int err = core_set_output((uint32_t)index, group);
 
@@ -271,16 +272,20 @@ int64_t core_open(const struct perf_event_attr *attr, const struct core_target *
 	return index;
 }
 
+void core_opened_by(struct core_task *task)
+{
+	task->opening = 0;
+}
+
 void core_close(uint32_t index)
 {
 	struct core_event *event = core_event(index);
 
-	core_lock(&core_tree()->lock);
-	if (event->maps)
-		event->closed = true; /* core_ring_unmap() ends it */
-	else
+	core_tree_lock();
+	event->closed = true;
+	if (!event->maps) /* core_unmap_ring() ends it otherwise */
 		core_release_event(event);
-	core_unlock(&core_tree()->lock);
+	core_tree_unlock();
 }
 
 uint64_t core_event_id(uint32_t event)

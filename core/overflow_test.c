@@ -253,7 +253,7 @@ static uint64_t frequency(uint64_t asked, uint64_t rate)
 	}
 	core_disable(event, false);
 	core_task_update(fake.task);
-	core_ring_unmap(event, 0);
+	fake_ring_unmap(event);
 	return n;
 }
 
@@ -312,7 +312,7 @@ static unsigned int frequency_beside(uint64_t asked, uint64_t others)
 	}
 	core_disable(event, false);
 	core_task_update(fake.task);
-	core_ring_unmap(event, 0);
+	fake_ring_unmap(event);
 	return n;
 }
 

@@ -7,7 +7,6 @@
 
 #include "abi/arena.h"
 #include "core/arena.h"
-#include "core/host.h"
 #include "core/ring.h"
 
 #define BITS 64UL
@@ -57,5 +56,16 @@ uint64_t core_pages_take(uint64_t count)
 void core_pages_give(uint64_t at, uint64_t count)
 {
 	flip((at - PAGES_AT) / ARENA_PAGE, count);
-	core_host_discard(at, count * ARENA_PAGE);
+}
+
+void core_pages_forget(void)
+{
+	for (uint64_t i = 0; i < PAGES / BITS; i++)
+		if (map()[i]) /* what was never used stays untouched */
+			map()[i] = 0;
+}
+
+void core_pages_have(uint64_t at, uint64_t count)
+{
+	flip((at - PAGES_AT) / ARENA_PAGE, count);
 }

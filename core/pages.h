@@ -15,6 +15,11 @@
 /* @count pages in a row, all zeros; returns their place in the arena, 0 if there are not so many.
  */
 uint64_t core_pages_take(uint64_t count);
+/* They have been discarded. */
 void core_pages_give(uint64_t at, uint64_t count);
+
+/* core/repair.h: nobody has any, but who is said to. */
+void core_pages_forget(void);
+void core_pages_have(uint64_t at, uint64_t count);
 
 #endif

@@ -5,7 +5,7 @@
 #include "core/arena.h"
 #include "core/core.h"
 #include "core/count.h"
-#include "core/lock.h"
+#include "core/repair.h"
 #include "core/read_format.h"
 #include "core/schedule.h"
 
@@ -131,7 +131,7 @@ int64_t core_read(uint32_t index, void *to, size_t size)
 	int64_t bytes;
 
 	if (copies)
-		core_lock(&core_tree()->lock);
+		core_tree_lock();
 	task = core_event_lock(event);
 	bytes = read_own(event, to, size);
 	if (task)
@@ -142,7 +142,7 @@ int64_t core_read(uint32_t index, void *to, size_t size)
 			bytes = -ECHILD;
 		if (bytes > 0)
 			add_copies(event, event->attr.read_format, to);
-		core_unlock(&core_tree()->lock);
+		core_tree_unlock();
 	}
 	return bytes;
 }

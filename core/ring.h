@@ -54,6 +54,22 @@ struct core_ring {
 
 /* ---- for who maps rings: core/ring_map.c ---- */
 
+/*
+ * mmap(2) of @event with that offset and size, whole pages: at 0 the ring, made at the first call;
+ * behind it the AUX area, whose offset and size the mmap page says. For core/views.c, which counts
+ * event->maps.
+ */
+struct core_rights;
+int core_map_ring(struct core_event *event, uint64_t offset, uint64_t size, bool writable,
+		  const struct core_rights *rights);
+/* One of them is gone. */
+void core_unmap_ring(struct core_event *event);
+
+/* core/repair.h: rings without mappings are none, nor are pages without rings. */
+void core_rings_sift(void);
+/* Indexes above that were never used. */
+uint32_t core_rings_made(void);
+
 /* Of a whole tree at a time. Of the first no ring is made: its `events` is how many ever were. */
 #define CORE_RINGS 8192
 

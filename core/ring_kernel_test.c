@@ -25,6 +25,7 @@
 
 #include "core/arena.h"
 #include "core/fake_host.h"
+#include "core/fake_ring.h"
 #include "core/output.h"
 
 enum { EVENTS = 3, MAPS = 2, ROUNDS = 100, STEPS = 60 };
@@ -150,7 +151,7 @@ static void map(struct pair *pair)
 		return;
 	kernel = mmap(NULL, size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
 		      pair->fd, 0);
-	core = core_ring_map(pair->event, 0, size, writable, &rights);
+	core = fake_ring_map(pair->event, 0, size, writable, &rights);
 	same(kernel == MAP_FAILED ? -errno : 0, core < 0 ? core : 0, "mmap");
 	if (core < 0)
 		return;
@@ -162,7 +163,7 @@ static void unmap(struct pair *pair, struct mapping *mapping)
 	if (!mapping->kernel)
 		return;
 	assert_int_equal(munmap(mapping->kernel, mapping->size), 0);
-	core_ring_unmap(pair->event, 0);
+	fake_ring_unmap(pair->event);
 	*mapping = (struct mapping){0};
 }
 

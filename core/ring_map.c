@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "core/arena.h"
+#include "core/attach.h"
 #include "core/core.h"
 #include "core/host.h"
 #include "core/lock.h"
 #include "core/output.h"
 #include "core/pages.h"
+#include "core/repair.h"
 #include "core/ring.h"
 #include "core/schedule.h"
 
@@ -78,7 +80,7 @@ int core_set_output(uint32_t index, uint32_t output)
 	struct core_event *event = core_event(index), *to = core_event(output);
 	int error = -EINVAL;
 
-	core_lock(&core_tree()->lock);
+	core_tree_lock();
 	if (output &&
 	    (event == to || event->cpu != to->cpu || (event->cpu < 0 && event->task != to->task) ||
 	     event->attr.use_clockid != to->attr.use_clockid ||
@@ -94,7 +96,7 @@ int core_set_output(uint32_t index, uint32_t output)
 		core_poll_wake(event);
 	error = 0;
 out:
-	core_unlock(&core_tree()->lock);
+	core_tree_unlock();
 	return error;
 }
 
@@ -228,26 +230,16 @@ static int map_aux(struct core_event *event, uint64_t offset, uint64_t size)
 	return -EOPNOTSUPP;
 }
 
-int64_t core_ring_map(uint32_t index, uint64_t offset, uint64_t size, bool writable,
-		      const struct core_rights *rights)
+int core_map_ring(struct core_event *event, uint64_t offset, uint64_t size, bool writable,
+		  const struct core_rights *rights)
 {
-	struct core_event *event = core_event(index);
 	uint64_t pages = size / ARENA_PAGE;
-	int64_t ret;
 
 	if (!size || size % ARENA_PAGE || (event->cpu < 0 && event->attr.inherit))
 		return -EINVAL;
-	core_lock(&core_tree()->lock);
 	if (offset)
-		ret = map_aux(event, offset, size);
-	else
-		ret = map_ring(event, pages, writable, rights);
-	if (!ret) {
-		event->maps++;
-		ret = (int64_t)core_ring(event->ring)->at;
-	}
-	core_unlock(&core_tree()->lock);
-	return ret;
+		return map_aux(event, offset, size);
+	return map_ring(event, pages, writable, rights);
 }
 
 /* ---- munmap(2) ---- */
@@ -262,26 +254,56 @@ static void free_pages(struct core_ring *ring)
 		detach(event);
 		core_poll_wake(event);
 	}
+	/* Whoever has the pages next finds zeros there. */
+	core_host_discard(at, size + ARENA_PAGE);
 	core_lock(&ring->lock);
 	clear(ring);
 	core_unlock(&ring->lock);
 	core_pages_give(at, 1 + size / ARENA_PAGE);
 }
 
-void core_ring_unmap(uint32_t index, uint64_t offset)
+void core_unmap_ring(struct core_event *event)
 {
-	struct core_event *event = core_event(index);
-	bool close = false;
+	if (!event->maps || --event->maps)
+		return;
+	free_pages(core_ring(event->ring));
+	if (event->closed)
+		core_release_event(event);
+}
 
-	(void)offset;
-	core_lock(&core_tree()->lock);
-	if (event->maps && !--event->maps) {
-		free_pages(core_ring(event->ring));
-		close = event->closed;
+/* ---- repair ---- */
+
+uint32_t core_rings_made(void)
+{
+	return *nr_rings();
+}
+
+/* Whether the event that it was made for still has it mapped. */
+static bool is_mapped(uint32_t index)
+{
+	const struct core_event *event = core_event(core_ring(index)->shown);
+
+	return event->state != CORE_FREE && event->ring == index && event->maps;
+}
+
+void core_rings_sift(void)
+{
+	core_pages_forget();
+	for (uint32_t i = 1; i <= core_rings_made(); i++) {
+		struct core_ring *ring = core_ring(i);
+
+		if (ring->at && !is_mapped(i)) {
+			core_host_discard(ring->at, ring->size + ARENA_PAGE);
+			core_lock(&ring->lock);
+			clear(ring);
+			core_unlock(&ring->lock);
+		}
+		if (ring->at)
+			core_pages_have(ring->at, 1 + ring->size / ARENA_PAGE);
 	}
-	core_unlock(&core_tree()->lock);
-	if (close)
-		core_close(index);
+	for (uint32_t i = 1; i <= core_tree()->made; i++)
+		if (core_event(i)->ring && !core_ring(core_event(i)->ring)->at)
+			__atomic_store_n(&core_event(i)->ring, 0, __ATOMIC_RELEASE);
 }
 
 void core_ring_leave(struct core_event *event)

@@ -71,7 +71,7 @@ static void sizes(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint32_t event = fake_event(&attr, CORE_INSTRUCTIONS);
-		int64_t at = core_ring_map(event, cases[i].offset * PAGE, cases[i].pages * PAGE,
+		int64_t at = fake_ring_map(event, cases[i].offset * PAGE, cases[i].pages * PAGE,
 					   true, &rights);
 
 		if (cases[i].error) {
@@ -79,7 +79,7 @@ static void sizes(void **state)
 			continue;
 		}
 		assert_true(at > 0 && at % PAGE == 0);
-		core_ring_unmap(event, 0);
+		fake_ring_unmap(event);
 		assert_int_equal(core_event(event)->ring, 0);
 		assert_int_equal(core_event(event)->maps, 0);
 	}
@@ -93,9 +93,9 @@ static void inherited_ones_need_a_processor(void **state)
 	(void)state;
 	attr.inherit = 1;
 	event = fake_event(&attr, CORE_INSTRUCTIONS);
-	assert_int_equal(core_ring_map(event, 0, 2 * PAGE, true, &rights), -EINVAL);
+	assert_int_equal(fake_ring_map(event, 0, 2 * PAGE, true, &rights), -EINVAL);
 	core_event(event)->cpu = 0;
-	assert_true(core_ring_map(event, 0, 2 * PAGE, true, &rights) > 0);
+	assert_true(fake_ring_map(event, 0, 2 * PAGE, true, &rights) > 0);
 }
 
 static void mapped_twice(void **state)
@@ -105,13 +105,13 @@ static void mapped_twice(void **state)
 	struct fake_ring ring = fake_map(event, 1, true);
 
 	(void)state;
-	assert_int_equal(core_ring_map(event, 0, 3 * PAGE, true, &rights), -EINVAL);
-	assert_int_equal(core_ring_map(event, 0, 2 * PAGE, true, &rights), ring.at);
+	assert_int_equal(fake_ring_map(event, 0, 3 * PAGE, true, &rights), -EINVAL);
+	assert_int_equal(fake_ring_map(event, 0, 2 * PAGE, true, &rights), ring.at);
 	samples(3);
-	core_ring_unmap(event, 0);
+	fake_ring_unmap(event);
 	assert_int_equal(ring.page->data_head, 48);
 	assert_int_equal(core_poll(event), 0);
-	core_ring_unmap(event, 0);
+	fake_ring_unmap(event);
 	assert_int_equal(core_poll(event), POLLHUP);
 	samples(1); /* goes nowhere */
 	ring = fake_map(event, 2, true);
@@ -136,7 +136,7 @@ static void pages_come_back_clean(void **state)
 		assert_int_equal(ring.data[0], 0);
 		samples(1);
 		assert_int_not_equal(ring.data[0], 0);
-		core_ring_unmap(event, 0);
+		fake_ring_unmap(event);
 	}
 	assert_int_equal(fake.discarded, 3 * CORE_RINGS * 5 * PAGE);
 }
@@ -153,7 +153,7 @@ static void all_is_given_away_once(void **state)
 	(void)state;
 	for (; n < 64; n++) {
 		events[n] = fake_event(&attr, CORE_INSTRUCTIONS);
-		at = core_ring_map(events[n], 0, (1 + 8192) * PAGE, true, &all);
+		at = fake_ring_map(events[n], 0, (1 + 8192) * PAGE, true, &all);
 		if (at == -ENOMEM)
 			break;
 		assert_true((uint64_t)at >= end_of_last);
@@ -162,9 +162,9 @@ static void all_is_given_away_once(void **state)
 	}
 	assert_in_range(n, 30, 31);
 	/* A hole is found again, if it is large enough. */
-	core_ring_unmap(events[3], 0);
-	assert_int_equal(core_ring_map(events[n], 0, (1 + 16384) * PAGE, true, &all), -ENOMEM);
-	assert_true(core_ring_map(events[n], 0, (1 + 8192) * PAGE, true, &all) > 0);
+	fake_ring_unmap(events[3]);
+	assert_int_equal(fake_ring_map(events[n], 0, (1 + 16384) * PAGE, true, &all), -ENOMEM);
+	assert_true(fake_ring_map(events[n], 0, (1 + 8192) * PAGE, true, &all) > 0);
 }
 
 /* ---- locked memory ---- */
@@ -179,17 +179,17 @@ static void locked_memory(void **state)
 	struct core_settings *settings = &core_tree()->settings;
 
 	(void)state;
-	assert_true(core_ring_map(first, 0, (1 + 128) * PAGE, true, &rights) > 0);
-	assert_true(core_ring_map(second, 0, (1 + 128) * PAGE, true, &rights) > 0);
-	assert_true(core_ring_map(third, 0, (1 + 8) * PAGE, true, &rights) > 0);
-	core_ring_unmap(third, 0);
-	assert_int_equal(core_ring_map(third, 0, (1 + 16) * PAGE, true, &rights), -EPERM);
+	assert_true(fake_ring_map(first, 0, (1 + 128) * PAGE, true, &rights) > 0);
+	assert_true(fake_ring_map(second, 0, (1 + 128) * PAGE, true, &rights) > 0);
+	assert_true(fake_ring_map(third, 0, (1 + 8) * PAGE, true, &rights) > 0);
+	fake_ring_unmap(third);
+	assert_int_equal(fake_ring_map(third, 0, (1 + 16) * PAGE, true, &rights), -EPERM);
 	settings->paranoid = -1;
-	assert_true(core_ring_map(third, 0, (1 + 16) * PAGE, true, &rights) > 0);
-	core_ring_unmap(third, 0);
+	assert_true(fake_ring_map(third, 0, (1 + 16) * PAGE, true, &rights) > 0);
+	fake_ring_unmap(third);
 	settings->paranoid = 2;
-	core_ring_unmap(first, 0);
-	assert_true(core_ring_map(third, 0, (1 + 128) * PAGE, true, &rights) > 0);
+	fake_ring_unmap(first);
+	assert_true(fake_ring_map(third, 0, (1 + 128) * PAGE, true, &rights) > 0);
 }
 
 /* ---- room ---- */
@@ -339,7 +339,7 @@ static void paused(void **state)
 	assert_int_equal(core_pause_output(event, true), -EINVAL);
 	samples(2);
 	assert_int_equal(core_event(event)->lost, 0); /* there is nothing to be lost from */
-	core_ring_unmap(event, 0);
+	fake_ring_unmap(event);
 	ring = fake_map(event, 1, true);
 	assert_int_equal(core_pause_output(event, true), 0);
 	samples(2);
@@ -460,7 +460,7 @@ static void shared(void **state)
 	assert_int_equal(core_set_output(other, target), 0);
 	assert_int_equal(core_set_output(target, other), -EINVAL); /* it is mapped */
 	assert_int_equal(core_set_output(other, other), -EINVAL);
-	assert_int_equal(core_ring_map(other, 0, 2 * PAGE, true, &rights), -EBUSY);
+	assert_int_equal(fake_ring_map(other, 0, 2 * PAGE, true, &rights), -EBUSY);
 	samples(1);
 	assert_int_equal(ring.page->data_head, 16);
 	assert_int_equal(fake.wakes.nr, 2); /* who polls either */
@@ -470,7 +470,7 @@ static void shared(void **state)
 	samples(1);
 	assert_int_equal(ring.page->data_head, 16);
 	assert_int_equal(core_set_output(other, target), 0);
-	core_ring_unmap(target, 0);
+	fake_ring_unmap(target);
 	assert_int_equal(core_event(other)->ring, 0);
 	assert_int_equal(core_poll(other), POLLHUP);
 	samples(1);

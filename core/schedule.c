@@ -7,12 +7,20 @@
 #include "core/host.h"
 #include "core/lock.h"
 #include "core/output.h"
+#include "core/repair.h"
 #include "core/sum.h"
 
 void core_task_lock(struct core_task *task)
 {
-	core_lock(&task->lock);
+	const bool torn = core_lock(&task->lock);
+
 	core_look(task);
+	if (!torn)
+		return;
+	/* Who had it may not have come to say what is wanted. */
+	task->kick = true;
+	core_task_change(task);
+	core_schedule(task);
 }
 
 static bool is_callers(const struct core_task *task)
@@ -396,7 +404,7 @@ void core_rotate(void)
 	struct core_tree *tree = core_tree();
 	bool crowded;
 
-	core_lock(&tree->lock);
+	core_tree_lock();
 	__atomic_store_n(&tree->crowded, false, __ATOMIC_RELAXED);
 	crowded = core_everybody()->crowded;
 	if (crowded) {
@@ -407,5 +415,5 @@ void core_rotate(void)
 		crowded |= rotate(core_task(page));
 	if (crowded)
 		__atomic_store_n(&tree->crowded, true, __ATOMIC_RELAXED);
-	core_unlock(&tree->lock);
+	core_tree_unlock();
 }

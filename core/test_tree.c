@@ -103,12 +103,16 @@ static int64_t open_at(const struct perf_event_attr *attr, struct core_task *tas
 	const struct core_target target = {.task = task, .cpu = cpu};
 	struct padded_attr padded = test_padded(attr);
 	int err = core_attr_check(&padded.attr, padded.attr.size, true, &all_rights);
+	int64_t opened;
 
 	if (!err)
 		err = core_open_check(&padded.attr, task ? task->tid : -1, cpu, 0, &all_rights);
 	if (err)
 		return err;
-	return core_open(&padded.attr, &target, group, 0, &all_rights);
+	opened = core_open(&padded.attr, &target, group, 0, &all_rights);
+	if (opened > 0 && fake.task)
+		core_opened_by(fake.task);
+	return opened;
 }
 
 uint32_t tree_open(const struct perf_event_attr *attr, struct core_task *task, int cpu,

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "core/views.h"
 
+#include <errno.h>
+
 #include "core/arena.h"
 #include "core/core.h"
-#include "core/lock.h"
+#include "core/repair.h"
+#include "core/ring.h"
 #include "core/pages.h"
 
 static struct core_view *views(void)
@@ -30,60 +33,80 @@ static struct core_view *find(uint32_t owner, uint32_t event)
 	return NULL;
 }
 
-bool core_view_begin(uint32_t owner, uint32_t event)
+static struct core_view *unused(void)
 {
 	struct core_tree *tree = core_tree();
-	struct core_view *place;
+	struct core_view *place = find(0, 0);
 
-	core_lock(&tree->lock);
-	place = find(0, 0);
 	if (!place && tree->views < CORE_VIEWS)
 		place = &views()[tree->views++];
-	if (place) {
-		place->event = event;
-		place->generation = core_event(event)->generation;
-		place->owner = owner; /* last, so that there is none by halves */
-	}
-	core_unlock(&tree->lock);
 	return place;
+}
+
+int64_t core_view_begin(uint32_t owner, uint32_t index, uint64_t offset, uint64_t size,
+			bool writable, const struct core_rights *rights)
+{
+	struct core_event *event = core_event(index);
+	struct core_view *place;
+	int64_t at = -ENOMEM;
+
+	core_tree_lock();
+	place = unused();
+	if (place)
+		at = core_map_ring(event, offset, size, writable, rights);
+	if (!at) {
+		at = (int64_t)core_ring(event->ring)->at;
+		place->event = index;
+		place->generation = event->generation;
+		/* Last, so that there is none by halves. */
+		__atomic_store_n(&place->owner, owner, __ATOMIC_RELEASE);
+		event->maps++;
+	}
+	core_tree_unlock();
+	return at;
+}
+
+static void end(struct core_view *view)
+{
+	struct core_event *event = core_event(view->event);
+
+	view->owner = 0;
+	if (event->generation == view->generation)
+		core_unmap_ring(event);
 }
 
 void core_view_end(uint32_t owner, uint32_t event)
 {
 	struct core_view *view;
 
-	core_lock(&core_tree()->lock);
+	core_tree_lock();
 	view = find(owner, event);
 	if (view)
-		view->owner = 0;
-	core_unlock(&core_tree()->lock);
-	if (view)
-		core_ring_unmap(event, 0);
-}
-
-/* Some event that @owner has mapped, which it has not any more; 0: there is none. */
-static uint32_t take_any(uint32_t owner)
-{
-	uint32_t event = 0;
-
-	core_lock(&core_tree()->lock);
-	for (uint32_t i = 0; i < core_tree()->views && !event; i++) {
-		struct core_view *view = &views()[i];
-
-		if (view->owner != owner)
-			continue;
-		view->owner = 0;
-		if (core_event(view->event)->generation == view->generation)
-			event = view->event;
-	}
-	core_unlock(&core_tree()->lock);
-	return event;
+		end(view);
+	core_tree_unlock();
 }
 
 void core_views_end(uint32_t owner)
 {
-	uint32_t event;
+	core_tree_lock();
+	for (uint32_t i = 0; i < core_tree()->views; i++)
+		if (views()[i].owner == owner)
+			end(&views()[i]);
+	core_tree_unlock();
+}
 
-	while ((event = take_any(owner)))
-		core_ring_unmap(event, 0);
+void core_views_count(void)
+{
+	for (uint32_t i = 0; i < core_tree()->views; i++) {
+		struct core_view *view = &views()[i];
+		struct core_event *event = core_event(view->event);
+
+		if (!view->owner)
+			continue;
+		if (event->state == CORE_FREE || event->generation != view->generation ||
+		    !event->ring)
+			view->owner = 0;
+		else
+			event->maps++;
+	}
 }

@@ -22,12 +22,20 @@ struct core_view {
 /* A number for memory that is new, never 0. */
 uint32_t core_views_owner(void);
 
-/* After core_ring_map(): false if there is no more room. */
-bool core_view_begin(uint32_t owner, uint32_t event);
-/* Instead of core_ring_unmap(). */
+/*
+ * mmap(2) of @event, with offset and size as given to the call: only MAP_SHARED, which the caller
+ * checks, as it does PROT_EXEC. Returns the offset in the arena's file that is to be mapped.
+ */
+struct core_rights;
+int64_t core_view_begin(uint32_t owner, uint32_t event, uint64_t offset, uint64_t size,
+			bool writable, const struct core_rights *rights);
+/* One such mapping is gone: the caller has made sure of that. */
 void core_view_end(uint32_t owner, uint32_t event);
 
 /* The memory is gone. */
 void core_views_end(uint32_t owner);
+
+/* core/repair.h: event->maps of all events, which are 0. */
+void core_views_count(void);
 
 #endif

@@ -243,13 +243,9 @@ int64_t event_mmap(struct thread *thread, struct syscall *call, uint32_t event)
 		return -EINVAL;
 	event_rights(&rights);
 	need_owner();
-	at = core_ring_map(event, offset, size, prot & PROT_WRITE, &rights);
+	at = core_view_begin(owner, event, offset, size, prot & PROT_WRITE, &rights);
 	if (at < 0)
 		return at;
-	if (!core_view_begin(owner, event)) {
-		core_ring_unmap(event, offset);
-		return -ENOMEM;
-	}
 	result = map_ring(thread, call, (uint64_t)at);
 	if (!sys_failed(result) && !note((uint64_t)result, size, offset, event)) {
 		sys(__NR_munmap, result, size);

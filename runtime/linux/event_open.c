@@ -76,13 +76,15 @@ static int64_t find_target(struct event_request *request, struct thread *thread)
 	return 0;
 }
 
-/* Whoever may be lost now that something is attached to it. */
-static void watch(const struct event_request *request)
+/*
+ * The monitor is to see the end of who opens an event, which may come at any time, and of whom it
+ * measures. Those of the whole tree are told when all that begin meanwhile have it.
+ */
+static void watch(struct thread *thread, const struct event_request *request)
 {
+	tasks_watch(thread->page);
 	if (request->target.task)
 		tasks_watch(core_page(request->target.task));
-	else
-		tasks_watch_all();
 }
 
 /* Whether the thread can count what it has opened for itself; of others it cannot be told. */
@@ -133,19 +135,19 @@ int64_t event_open(struct thread *thread, struct event_request *request)
 		tasks_sweep();
 		leave_tracers(thread);
 	}
+	watch(thread, request);
 	event = core_open(&request->attr.attr, &request->target, request->group, request->flags,
 			  &request->rights);
 	if (event < 0)
 		return event;
-	if (!affords(thread, request->target.task, (uint32_t)event)) {
-		core_close((uint32_t)event);
-		return -ENOMEM;
-	}
-	fd = event_fd_make((uint32_t)event, request->flags & PERF_FLAG_FD_CLOEXEC);
+	fd = -ENOMEM;
+	if (affords(thread, request->target.task, (uint32_t)event))
+		fd = event_fd_make((uint32_t)event, request->flags & PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		core_close((uint32_t)event);
-	else
-		watch(request);
+	else if (!request->target.task)
+		tasks_watch_all();
+	core_opened_by(core_task(thread->page));
 	return fd;
 }
 

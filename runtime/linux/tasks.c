@@ -296,6 +296,9 @@ uint32_t tasks_find(int32_t tid)
 	return page;
 }
 
+/* The caller's process, if the monitor has been told of it: a child of vfork has its memory. */
+static int32_t watched;
+
 void tasks_watch(uint32_t page)
 {
 	const int32_t pid = core_task(page)->pid;
@@ -305,7 +308,10 @@ void tasks_watch(uint32_t page)
 		.own = pid == (int32_t)sys(__NR_getpid),
 	};
 
-	control_send(&message, -1);
+	if (message.own && __atomic_load_n(&watched, __ATOMIC_RELAXED) == pid)
+		return;
+	if (control_send(&message, -1) && message.own)
+		__atomic_store_n(&watched, pid, __ATOMIC_RELAXED);
 }
 
 void tasks_watch_all(void)
