@@ -345,24 +345,21 @@ static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct bui
 {
 	struct fragment *f = &b->cache->fragments[b->cache->nr_fragments];
 	const int code = memory_code(pc, &b->range);
-	uint32_t start;
 
 	if (code) {
 		*fault = (struct build_fault){SIGSEGV, code, pc};
 		return false;
 	}
-	start = (b->cache->code_next + 15) & ~15u;
-	if (cache_instruments(b->cache))
-		start += count_head(b->cache->lookup.code + start);
-	b->at = b->cache->lookup.code + start;
+	b->cache->code_next = (b->cache->code_next + 15) & ~15u;
+	b->at = b->cache->lookup.code + b->cache->code_next;
 	b->pc = b->source_end = pc;
-	b->limit = MAX_INSNS;
+	b->limit = b->cache->lookup.vectors ? COUNT_INSNS : MAX_INSNS;
 	b->fragment = f;
 	if (!(flags & FRAGMENT_STEP) && begins_hot(b, pc))
 		flags |= FRAGMENT_CHECKED;
 	*f = (struct fragment){
 		.pc = pc,
-		.start = start,
+		.start = b->cache->code_next,
 		.entries = b->cache->nr_entries,
 		.flags = flags,
 	};

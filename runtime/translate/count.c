@@ -9,13 +9,14 @@
  *	cmp ...				so that the processor takes the two as one
  *	jcc ...
  *
- * No flag changes, no general register is needed and nobody waits for memory. The amounts lie at
- *the beginning of the cache, one for each pair of numbers that has been needed (amount()).
+ * No flag changes, no general register is needed and nobody waits for memory. The amounts lie where
+ * the cache begins, one for each pair of numbers that has been needed (amount()).
  *
  * Whoever is interrupted in a block finds in struct state what has been done and not added yet, or
  * the other way round, so counts are exact at every instruction (recover.c). Where a fragment can
- *be entered, nothing is left to be added (count_entry()), and the register is stored to the task's
- * counters: so those who look at a thread from elsewhere see what it has done but for a moment.
+ * be entered, nothing is left to be added (count_entry()). At calls, indirect jumps and branches
+ * that lead back the register is stored to the task's counters: so those who look at a thread from
+ * elsewhere see what it has done but for a moment.
  *
  * The program's own value of the register lies in the thread meanwhile. Instructions that touch it
  * get it:
@@ -74,49 +75,47 @@ static void count_operands(struct counts *counts, const struct insn *insn)
 	}
 }
 
-static void count_branch(struct counts *counts, uint8_t class)
-{
-	counts->of[CORE_BRANCHES] = 1;
-	counts->of[CORE_BRANCHES_TAKEN] = 1;
-	switch (class) {
-	case INSN_JCC:
-	case INSN_LOOP:
-		counts->of[CORE_BRANCHES_CONDITIONAL] = 1;
-		counts->of[CORE_BRANCHES_TAKEN] = 0;
-		break;
-	case INSN_JMP:
-		break;
-	case INSN_JMP_INDIRECT:
-		counts->of[CORE_BRANCHES_INDIRECT] = 1;
-		break;
-	case INSN_CALL_INDIRECT:
-		counts->of[CORE_BRANCHES_INDIRECT] = 1;
-		/* fall through */
-	case INSN_CALL:
-		counts->of[CORE_CALLS] = 1;
-		break;
-	case INSN_RET:
-		counts->of[CORE_RETURNS] = 1;
-		break;
-	default:
-		counts->of[CORE_BRANCHES] = 0;
-		counts->of[CORE_BRANCHES_TAKEN] = 0;
-	}
-}
+/* What an instruction of a class does beside its operands; jcc as if it were not taken. */
+#define BRANCH [CORE_INSTRUCTIONS] = 1, [CORE_BRANCHES] = 1
+#define TAKEN  BRANCH, [CORE_BRANCHES_TAKEN] = 1
+
+static const struct counts of_class[] = {
+	[INSN_PLAIN] = {.of = {[CORE_INSTRUCTIONS] = 1}},
+	[INSN_JCC] = {.of = {BRANCH, [CORE_BRANCHES_CONDITIONAL] = 1}},
+	[INSN_JMP] = {.of = {TAKEN}},
+	[INSN_JMP_INDIRECT] = {.of = {TAKEN, [CORE_BRANCHES_INDIRECT] = 1}},
+	[INSN_CALL] = {.of = {TAKEN, [CORE_CALLS] = 1}},
+	[INSN_CALL_INDIRECT] = {.of = {TAKEN, [CORE_CALLS] = 1, [CORE_BRANCHES_INDIRECT] = 1}},
+	[INSN_RET] = {.of = {TAKEN, [CORE_RETURNS] = 1}},
+	[INSN_FAR] = {.of = {[CORE_INSTRUCTIONS] = 1}},
+	[INSN_LOOP] = {.of = {BRANCH, [CORE_BRANCHES_CONDITIONAL] = 1}},
+	[INSN_SYSCALL] = {.of = {[CORE_INSTRUCTIONS] = 1}},
+	[INSN_INTERRUPT] = {.of = {[CORE_INSTRUCTIONS] = 1}},
+	[INSN_IRET] = {.of = {[CORE_INSTRUCTIONS] = 1}},
+	[INSN_XBEGIN] = {.of = {[CORE_INSTRUCTIONS] = 1}},
+};
 
 #define OPERANDS (CORE_KIND_BIT(CORE_LOADS) | CORE_KIND_BIT(CORE_STORES))
 
-struct counts count_insn(const struct insn *insn, uint64_t kinds)
+static struct counts only(const struct count *c, const struct counts *counts)
 {
-	struct counts counts = {.of = {[CORE_INSTRUCTIONS] = 1}};
+	struct counts result;
+	uint64_t words[2];
 
-	if (insn->class != INSN_PLAIN)
-		count_branch(&counts, insn->class);
-	if (kinds & OPERANDS)
+	__builtin_memcpy(words, counts, 16);
+	words[0] &= c->mask[0];
+	words[1] &= c->mask[1];
+	__builtin_memcpy(&result, words, 16);
+	return result;
+}
+
+struct counts count_insn(const struct count *c, const struct insn *insn)
+{
+	struct counts counts = of_class[insn->class];
+
+	if (c->kinds & OPERANDS)
 		count_operands(&counts, insn);
-	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
-		counts.of[kind] &= -(int)(kinds >> kind & 1);
-	return counts;
+	return only(c, &counts);
 }
 
 /* ---- registers ---- */
@@ -249,55 +248,52 @@ static void add(struct builder *b, struct counts what, uint64_t pc)
 
 static bool is_nothing(const struct counts *counts)
 {
-	uint64_t most;
+	uint64_t words[2];
 
-	_Static_assert(COUNT_KINDS == 9, "");
-	__builtin_memcpy(&most, counts->of, 8);
-	return !most && !counts->of[8];
+	__builtin_memcpy(words, counts, 16);
+	return !(words[0] | words[1]);
 }
 
 /* With the instruction at hand. */
+static struct counts all(const struct count *c)
+{
+	struct counts what = c->left;
+
+	count_add(&what, &c->insn);
+	return what;
+}
+
 static void add_all(struct builder *b)
 {
-	struct counts what = b->count.left;
-
-	count_add(&what, &b->count.insn);
-	add(b, what, b->pc);
+	add(b, all(&b->count), b->pc);
 }
 
 /* ---- where fragments are entered ---- */
 
-static struct count_marks *marks_of(const struct builder *b)
+static bool is_marked(const struct builder *b, enum count_mark mark)
 {
-	return (struct count_marks *)(b->cache->lookup.code + b->fragment->start) - 1;
+	return b->fragment->marks[mark] >> b->nr_insns & 1;
 }
 
-static bool is_set(const uint64_t *bits, unsigned int n)
+static void set_mark(struct builder *b, enum count_mark mark)
 {
-	return bits[n / 64] >> n % 64 & 1;
-}
-
-static void set(uint64_t *bits, unsigned int n)
-{
-	bits[n / 64] |= 1UL << n % 64;
-}
-
-unsigned int count_head(uint8_t *head)
-{
-	__builtin_memset(head, 0, sizeof(struct count_marks));
-	return sizeof(struct count_marks);
+	b->fragment->marks[mark] |= 1UL << b->nr_insns;
 }
 
 void count_target(struct builder *b, uint64_t target)
 {
 	struct count *c = &b->count;
 
-	if (c->nr_targets < COUNT_TARGETS)
-		c->targets[c->nr_targets++] = target;
+	if (c->nr_targets == COUNT_TARGETS)
+		return;
+	c->targets[c->nr_targets++] = target;
+	c->some_targets |= 1UL << target % 64;
 }
 
 static bool is_target(const struct count *c, uint64_t pc)
 {
+	if (!(c->some_targets >> pc % 64 & 1))
+		return false;
 	for (unsigned int i = 0; i < c->nr_targets; i++)
 		if (c->targets[i] == pc)
 			return true;
@@ -321,30 +317,50 @@ void count_entry(struct builder *b)
 	if (!c->pairs)
 		return;
 	if (!b->asked && (is_call(&b->insn) || is_target(c, b->pc)))
-		set(marks_of(b)->entered, b->nr_insns);
-	if (!is_set(marks_of(b)->entered, b->nr_insns) || count_is_even(b))
+		set_mark(b, MARK_ENTERED);
+	if (!is_marked(b, MARK_ENTERED) || count_is_even(b))
 		return;
 	mark_pc(b, b->pc, 0);
 	add(b, c->left, b->pc);
 }
 
-/* For those who look at the thread from elsewhere. */
+/* For those who look at the thread from elsewhere: once each time that it goes round, wherever. */
 static void store(struct builder *b)
 {
-	for_each_pair(pair, b->count.pairs) emit_store(b, pair, COUNTERS(pair));
+	if (cache_is_slow(b->cache))
+		return;
+	for_each_pair(pair, b->count.pairs & ~b->count.theirs) emit_store(b, pair, COUNTERS(pair));
+}
+
+static bool leads_back(const struct builder *b)
+{
+	return insn_target(&b->insn, b->pc) <= b->pc;
 }
 
 /* ---- instructions ---- */
 
 /* Whether the next instruction is a jcc of the same block, by looking at bytes that are there. */
-static bool jcc_follows(const struct builder *b)
+static bool jcc_follows(const struct builder *b, bool *back)
 {
 	const uint8_t *next = b->code + b->insn.length;
+	const bool near = next[0] == 0x0f && (next[1] & 0xf0) == 0x80;
 
-	if (b->code != (const uint8_t *)b->pc || b->insn.length > 14)
+	if (b->code != (const uint8_t *)b->pc || b->insn.length > 10 ||
+	    is_target(&b->count, b->pc + b->insn.length))
 		return false;
-	return ((next[0] & 0xf0) == 0x70 || (next[0] == 0x0f && (next[1] & 0xf0) == 0x80)) &&
-	       !is_target(&b->count, b->pc + b->insn.length);
+	*back = (near ? next[5] : next[1]) & 0x80;
+	return near || (next[0] & 0xf0) == 0x70;
+}
+
+static void look_ahead(struct builder *b)
+{
+	bool back;
+
+	if (!jcc_follows(b, &back))
+		return;
+	set_mark(b, MARK_AHEAD);
+	if (back)
+		set_mark(b, MARK_BACK);
 }
 
 static void before_plain(struct builder *b)
@@ -352,15 +368,16 @@ static void before_plain(struct builder *b)
 	struct count *c = &b->count;
 	const uint8_t pairs = asks_for(b);
 
-	if (!b->asked && !pairs && jcc_follows(b))
-		set(marks_of(b)->ahead, b->nr_insns);
-	if (is_set(marks_of(b)->ahead, b->nr_insns)) {
-		const struct insn jcc = {.class = INSN_JCC};
-		const struct counts ahead = count_insn(&jcc, c->kinds & ~OPERANDS);
+	if (!b->asked && !pairs)
+		look_ahead(b);
+	if (is_marked(b, MARK_AHEAD)) {
+		const struct counts ahead = only(c, &of_class[INSN_JCC]);
 		struct counts what = c->left;
 
 		count_add(&what, &c->insn);
 		count_add(&what, &ahead);
+		if (is_marked(b, MARK_BACK))
+			store(b);
 		add(b, what, b->pc);
 	}
 	if (pairs)
@@ -370,27 +387,36 @@ static void before_plain(struct builder *b)
 void count_before(struct builder *b)
 {
 	struct count *c = &b->count;
+	struct counts what;
 
 	if (!c->pairs) {
 		due_before(b);
 		return;
 	}
-	c->insn = count_insn(&b->insn, c->kinds);
-	if (!is_call(&b->insn) && is_set(marks_of(b)->entered, b->nr_insns))
-		store(b);
-	switch (b->insn.class) {
-	case INSN_PLAIN: /* if it leaves, it calls count_leave() */
+	c->insn = count_insn(c, &b->insn);
+	if (b->insn.class == INSN_PLAIN) { /* if it leaves, it calls count_leave() */
 		before_plain(b);
-		break;
+		return;
+	}
+	what = all(c);
+	switch (b->insn.class) {
 	case INSN_JMP:
-		break;
+		if (leads_back(b))
+			store(b);
+		return;
 	case INSN_JCC:
 	case INSN_LOOP:
 		count_target(b, insn_target(&b->insn, b->pc));
-		/* fall through */
-	default:
-		add_all(b);
+		/* What the instruction before has done for it is done. */
+		if (leads_back(b) && !is_nothing(&what))
+			store(b);
+		break;
+	case INSN_CALL:
+	case INSN_CALL_INDIRECT:
+	case INSN_JMP_INDIRECT:
+		store(b);
 	}
+	add(b, what, b->pc);
 }
 
 void count_leave(struct builder *b)
@@ -462,11 +488,13 @@ void count_start(struct builder *b, struct late *late)
 
 	/* What is traced is counted by the model. */
 	c->kinds = b->cache->blocks.memory ? 0 : b->cache->does.counted & CORE_KINDS_EXACT;
+	c->mask[0] = c->mask[1] = 0;
+	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
+		if (c->kinds >> kind & 1)
+			c->mask[kind / 8] |= 0xffUL << kind % 8 * 8;
 	c->pairs = b->cache->lookup.vectors ? pairs_of(c->kinds) : 0;
 	if (c->kinds && !c->pairs)
 		due_start(b, late);
-	else if (c->pairs && !cache_is_slow(b->cache) && !(b->fragment->flags & FRAGMENT_STEP))
-		store(b);
 }
 
 unsigned int count_before_bytes(const struct builder *b)

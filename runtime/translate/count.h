@@ -21,11 +21,16 @@ struct instrumentation;
 /* Pairs of amounts that can be added, at the beginning of the cache. */
 enum { AMOUNTS = 128, AMOUNTS_OF_SECOND = 32, AMOUNTS_BYTES = 16 * AMOUNTS * AMOUNTS_OF_SECOND };
 
-/* Before the code of a fragment: at which of its instructions what is at hand depends on more than
- * the program's code. */
-struct count_marks {
-	uint64_t entered[2]; /* it can be reached otherwise than from the one before */
-	uint64_t ahead[2];   /* what is added before it is for the jcc behind it, too */
+/*
+ * Of a fragment: at which of its instructions what is at hand depends on more than the program's
+ * code. The code that checks counters has decisions of its own in the first word.
+ */
+enum { COUNT_INSNS = 64 };
+
+enum count_mark {
+	MARK_ENTERED, /* it can be reached otherwise than from the one before */
+	MARK_AHEAD,   /* what is added before it is for the jcc behind it, too, */
+	MARK_BACK,    /* which leads back */
 };
 
 /* Addresses where the fragment's own branches lead. */
@@ -33,7 +38,8 @@ enum { COUNT_TARGETS = 32 };
 
 struct count {
 	uint64_t kinds;	    /* of enum core_kind, that this fragment counts */
-	uint8_t pairs;	    /* of these: as bits */
+	uint64_t mask[2];   /* of these: all bits of their places in struct counts, */
+	uint8_t pairs;	    /* and which pairs they are, as bits */
 	bool apart;	    /* what is marked is no part of what is around it */
 	uint8_t theirs;	    /* pairs whose registers are the program's at the moment */
 	struct counts left; /* before the instruction at hand: done and not added yet. Below 0: the
@@ -41,14 +47,12 @@ struct count {
 	struct counts insn; /* what that one does */
 	unsigned int nr_targets;
 	uint64_t targets[COUNT_TARGETS];
-	struct due due; /* where somebody waits for an overflow */
+	uint64_t some_targets; /* a bit for each, by its lowest bits */
+	struct due due;	       /* where somebody waits for an overflow */
 };
 
 /* How many vector registers code has that does that. */
 unsigned int count_registers(const struct instrumentation *does);
-
-/* What lies before a fragment: makes it, and returns its size. */
-unsigned int count_head(uint8_t *head);
 
 /* The code of b->cache counts, and @late has room for LATE_MAX. */
 void count_start(struct builder *b, struct late *late);
@@ -90,13 +94,26 @@ bool count_room(const struct builder *b);
 /* What state.counts is just now. */
 struct counts count_state(const struct builder *b, const struct state *state);
 
-/* What an instruction does, of @kinds. */
-struct counts count_insn(const struct insn *insn, uint64_t kinds);
+/* What an instruction does, of the kinds that are counted. */
+struct counts count_insn(const struct count *c, const struct insn *insn);
+
+/* Eight at once, none of which carries into the next. */
+static inline uint64_t count_add_word(uint64_t a, uint64_t b)
+{
+	const uint64_t high = 0x8080808080808080;
+
+	return ((a & ~high) + (b & ~high)) ^ ((a ^ b) & high);
+}
 
 static inline void count_add(struct counts *to, const struct counts *counts)
 {
-	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
-		to->of[kind] += counts->of[kind];
+	uint64_t a[2], b[2];
+
+	__builtin_memcpy(a, to, 16);
+	__builtin_memcpy(b, counts, 16);
+	a[0] = count_add_word(a[0], b[0]);
+	a[1] = count_add_word(a[1], b[1]);
+	__builtin_memcpy(to, a, 16);
 }
 
 #endif

@@ -25,7 +25,7 @@
  *	mov %rax, %gs:RAX; lahf; seto %al; addq ...; add $0x7f, %al; sahf; mov %gs:RAX, %rax
  *
  * What was found by looking at more than the instructions of the fragment, or by when it was made,
- * is kept in the word before its code (decide()), for rehearsals.
+ * is kept in the fragment (decide()), for rehearsals.
  */
 #include "runtime/translate/due.h"
 
@@ -41,7 +41,7 @@
 
 static bool decide(struct builder *b, bool answer)
 {
-	uint64_t *decisions = (uint64_t *)(b->cache->lookup.code + b->fragment->start) - 1;
+	uint64_t *decisions = &b->fragment->marks[0];
 	const uint64_t bit = 1UL << b->count.due.nr_decisions++;
 
 	if (b->asked)
@@ -416,7 +416,7 @@ void due_before(struct builder *b)
 	const bool call = class == INSN_CALL || class == INSN_CALL_INDIRECT;
 	const bool amid = b->count.due.open;
 
-	b->count.insn = count_insn(&b->insn, b->count.kinds);
+	b->count.insn = count_insn(&b->count, &b->insn);
 	b->count.due.closing = call || (class == INSN_JCC && jcc_closes(b));
 	if (!amid)
 		begin_segment(b);

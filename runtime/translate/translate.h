@@ -95,15 +95,19 @@ enum translate_place {
 
 #define CUT_LAST 0xff
 
+/* Two words, so that all can be added at once: count_add(). */
 struct counts {
-	int8_t of[COUNT_KINDS];
+	_Alignas(8) int8_t of[COUNT_KINDS];
 	/* Of the last record of the trace: 0, or 1 + how many of its instructions are done;
 	 * CUT_LAST: all but one. */
 	uint8_t cut;
 	/* By bits, xmm15 first: which registers the frame has that are counters, if the code has
 	 * that many; COUNT_SAVED: none of them, but the program's are in the thread. */
 	uint8_t vectors;
+	uint8_t none[5];
 };
+
+_Static_assert(sizeof(struct counts) == 16, "");
 
 #define COUNT_VECTORS 0x1f
 #define COUNT_SAVED   0x80

@@ -513,12 +513,15 @@ def case_the_runtime_needs_nothing_and_touches_no_vector_register():
         check(segment not in segments, 'it has %s:\n%s' % (segment, segments))
     code = run('objdump', '-d', '--no-show-raw-insn', RT).stdout
     check('syscall' in code, 'objdump shows no code')
-    used = [line for line in code.splitlines() if '%xmm' in line or '%ymm' in line or '%fs:' in line]
+    used = [line for line in code.splitlines() if re.search(r'%[xyz]mm|%fs:', line)]
     # Where translated code is entered and left, counters and the program's registers change places.
     move = re.compile(r'movaps +(%xmm1[1-5],%gs:0x[0-9a-f]+|%gs:0x[0-9a-f]+,%xmm1[1-5])$')
-    wrong = [line for line in used if not move.search(line)]
+    moves = [line for line in used if move.search(line)]
+    equal(len(moves), 20, 'moves of vector registers')
+    # The model searches its sets with four, which it saves (runtime/model/scan.h).
+    wrong = [line for line in used if line not in moves and
+             (not re.search(r'%xmm[0-3]\b', line) or re.search(r'%xmm([4-9]|1\d)|%[yz]mm|%fs:', line))]
     equal(wrong, [], 'vector registers and thread-local storage')
-    equal(len(used), 20, 'moves of vector registers')
 
 
 def case_the_runtime_says_how_it_is_started():
