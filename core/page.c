@@ -28,7 +28,17 @@ static bool is_counter(const struct core_event *event)
 	return event->kind < CORE_HARDWARE_KINDS;
 }
 
-static void tell(const struct core_event *event, struct perf_event_mmap_page *page)
+/*
+ * Whoever reads its own counter by rdpmc, where the count is another's or of every task, has
+ * something else or a part of it: then it is read(2) that tells.
+ */
+static bool is_of_reader(const struct core_event *event, const struct core_ring *ring)
+{
+	return !event->everybody && core_task(event->task)->pid == ring->pid;
+}
+
+static void tell(const struct core_event *event, const struct core_ring *ring,
+		 struct perf_event_mmap_page *page)
 {
 	const struct core_settings *settings = core_settings();
 	bool running = event->state == CORE_ACTIVE;
@@ -36,8 +46,7 @@ static void tell(const struct core_event *event, struct perf_event_mmap_page *pa
 
 	page->index = 0;
 	page->offset = (int64_t)count.value;
-	/* Of an event of every task the reader's counter is a part only, as read(2) says. */
-	if (running && is_counter(event) && !event->everybody) {
+	if (running && is_counter(event) && is_of_reader(event, ring)) {
 		page->index = event->kind + 1U;
 		page->offset = (int64_t)(event->count.value + event->ended.value - event->start);
 	}
@@ -73,7 +82,7 @@ void core_page_update(struct core_event *event)
 		page = core_arena(ring->at);
 		__atomic_store_n(&page->lock, page->lock + 1, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_RELEASE);
-		tell(event, page);
+		tell(event, ring, page);
 		core_task(event->task)->mapped |= event->state == CORE_ACTIVE;
 		__atomic_thread_fence(__ATOMIC_RELEASE);
 		__atomic_store_n(&page->lock, page->lock + 1, __ATOMIC_RELAXED);

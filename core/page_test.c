@@ -85,8 +85,8 @@ static void layout(void **state)
 	assert_int_equal(ring.page->aux_size, 0);
 }
 
-/* Then it is read(2) that tells: the counter of whoever reads is a part of it. */
-static void no_index_leads_to_the_sum_of_all_tasks(void **state)
+/* Then it is read(2) that tells. */
+static void no_index_leads_to_counts_of_others(void **state)
 {
 	uint32_t event = fake_event(&counting, CORE_LOADS);
 	struct fake_ring ring = fake_map(event, 0, true);
@@ -98,6 +98,12 @@ static void no_index_leads_to_the_sum_of_all_tasks(void **state)
 	core_page_update(core_event(event));
 	assert_int_equal(ring.page->index, 0);
 	core_event(event)->everybody = false;
+	fake.task->pid++; /* than that of the process that has mapped it */
+	core_page_update(core_event(event));
+	assert_int_equal(ring.page->index, 0);
+	fake.task->pid--;
+	core_page_update(core_event(event));
+	assert_int_equal(ring.page->index, CORE_LOADS + 1);
 }
 
 static void counts(void **state)
@@ -301,7 +307,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 		CASE(layout),
-		CASE(no_index_leads_to_the_sum_of_all_tasks),
+		CASE(no_index_leads_to_counts_of_others),
 		CASE(counts),
 		CASE(times),
 		CASE(times_behind_a_system_call),
