@@ -14,19 +14,19 @@
  *	lea FIRST(%rax), %rcx			their first byte
  *	lea LAST(%rax), %rdx			and their last one
  *	shr $6, %rdx				whose line must be
- *	shr $2, %ecx; and $.., %ecx
- *	cmp %rdx, SLOTS(%rbx, %rcx)		what is in the slot of the first one's
+ *	shr $2, %ecx; and %r11d, %ecx
+ *	cmp %rdx, (%rdi, %rcx)		what is in the slot of the first one's
  *	jne cold
  *	...					the times likewise
  *	add $instructions | loads, %r13
  *	add $lines | stores, %r14
- *	mov NEXT(%rsi), %eax; add $NEXT, %rsi
+ *	mov NEXT(%rsi), %eax; lea NEXT(%rsi), %rsi
  *	...					the branch
  *
  * Of a condition:
  *
  *	movzbl BY_BRANCH(%rbx), %ecx
- *	mov %r12d, %edx; xor $branch, %edx; and $.., %edx
+ *	mov %r12d, %edx; xor $branch, %edx; and %r10d, %edx
  *	or BY_HISTORY(%rbx, %rdx), %cl
  *	cmp $next, %eax				the block behind this one, if it comes next here
  *	jne cold				if not, looks whether next begins behind this one
@@ -60,6 +60,22 @@ static void put32(uint8_t **at, uint64_t value)
 
 	__builtin_memcpy(*at, &low, sizeof(low));
 	*at += sizeof(low);
+}
+
+/*
+ * The disp of an instruction whose opcode and ModRM byte have been put: of the register that is
+ * relative to another, in as few bytes as it takes. Code is fetched from afar in programs of some
+ * size, and that takes longer than executing it.
+ */
+static void put_displacement(uint8_t **at, uint8_t modrm, int64_t value)
+{
+	if (value == (int8_t)value) {
+		*(*at)++ = modrm | 0x40;
+		*(*at)++ = (uint8_t)value;
+		return;
+	}
+	*(*at)++ = modrm | 0x80;
+	put32(at, (uint64_t)value);
 }
 
 /* Members of the model, which rbx points at. */
@@ -198,8 +214,8 @@ static unsigned int together(const struct block *b, unsigned int i, struct span 
 static void emit_addresses(struct compiled *c, const struct block_access *a, struct span span)
 {
 	if (a->word) {
-		EMIT(c->hot, 0x48, 0x8b, 0x86); /* mov 8*word(%rsi), %rax */
-		put32(&c->hot, 8u * a->word);
+		EMIT(c->hot, 0x48, 0x8b); /* mov 8*word(%rsi), %rax */
+		put_displacement(&c->hot, 0x06, 8 * a->word);
 	}
 	if (a->base) {
 		if (a->word)
@@ -213,10 +229,10 @@ static void emit_addresses(struct compiled *c, const struct block_access *a, str
 		put32(&c->hot, (uint64_t)span.last);
 		return;
 	}
-	EMIT(c->hot, 0x48, 0x8d, 0x88); /* lea first(%rax), %rcx */
-	put32(&c->hot, (uint64_t)span.first);
-	EMIT(c->hot, 0x48, 0x8d, 0x90); /* lea last(%rax), %rdx */
-	put32(&c->hot, (uint64_t)span.last);
+	EMIT(c->hot, 0x48, 0x8d); /* lea first(%rax), %rcx */
+	put_displacement(&c->hot, 0x08, span.first);
+	EMIT(c->hot, 0x48, 0x8d); /* lea last(%rax), %rdx */
+	put_displacement(&c->hot, 0x10, span.last);
 }
 
 _Static_assert(sizeof(struct near_slot) == 16, "as addresses are shifted here");
@@ -224,24 +240,19 @@ _Static_assert(sizeof(struct near_slot) == 16, "as addresses are shifted here");
 /*
  * With the first address in rcx and the last one in rdx:
  *
- *	shr $6, %rdx; shr $2, %ecx; and $.., %ecx; cmp %rdx, slots(%rbx, %rcx); jne;
- *	mov slots+8(%rbx, %rcx), %edx; mov slots+12(%rbx, %rcx), %ecx
+ *	shr $6, %rdx; shr $2, %ecx; and %r11d, %ecx; cmp %rdx, (%rdi, %rcx); jne;
+ *	mov 8(%rdi, %rcx), %edx; mov 12(%rdi, %rcx), %ecx
  */
 static uint8_t *emit_use_data(struct compiled *c)
 {
-	const uint64_t slots = offsetof(struct model, data_slots);
 	uint8_t *jump;
 
 	EMIT(c->hot, 0x48, 0xc1, 0xea, MACHINE_LINE_SHIFT);
-	EMIT(c->hot, 0xc1, 0xe9, MACHINE_LINE_SHIFT - 4, 0x81, 0xe1);
-	put32(&c->hot, (DATA_SLOTS - 1) * sizeof(struct near_slot));
-	EMIT(c->hot, 0x48, 0x39, 0x94, 0x0b);
-	put32(&c->hot, slots + offsetof(struct near_slot, key));
+	EMIT(c->hot, 0xc1, 0xe9, MACHINE_LINE_SHIFT - 4, 0x44, 0x21, 0xd9);
+	EMIT(c->hot, 0x48, 0x39, 0x14, 0x0f);
 	jump = emit_jne(c);
-	EMIT(c->hot, 0x8b, 0x94, 0x0b);
-	put32(&c->hot, slots + offsetof(struct near_slot, line));
-	EMIT(c->hot, 0x8b, 0x8c, 0x0b);
-	put32(&c->hot, slots + offsetof(struct near_slot, page));
+	EMIT(c->hot, 0x8b, 0x54, 0x0f, offsetof(struct near_slot, line));
+	EMIT(c->hot, 0x8b, 0x4c, 0x0f, offsetof(struct near_slot, page));
 	emit_used(c);
 	return jump;
 }
@@ -302,13 +313,13 @@ static void emit_sums(struct compiled *c, const struct block *b)
 	put32(&c->hot, slots - insns);
 }
 
-/* mov NEXT(%rsi), %eax; add $NEXT, %rsi */
+/* mov NEXT(%rsi), %eax; lea NEXT(%rsi), %rsi */
 static void emit_next(struct compiled *c, const struct block *b)
 {
-	EMIT(c->hot, 0x8b, 0x86);
-	put32(&c->hot, 8u * b->words);
-	EMIT(c->hot, 0x48, 0x81, 0xc6);
-	put32(&c->hot, 8u * b->words);
+	EMIT(c->hot, 0x8b);
+	put_displacement(&c->hot, 0x06, 8 * b->words);
+	EMIT(c->hot, 0x48, 0x8d); /* lea NEXT(%rsi), %rsi */
+	put_displacement(&c->hot, 0x36, 8 * b->words);
 }
 
 static void emit_add_branch(uint8_t **at, uint32_t sum)
@@ -368,8 +379,7 @@ static void emit_condition(struct compiled *c, const struct block *b)
 	put32(&c->hot, offsetof(struct model, predictor.by_branch) + predict_branch_place(behind));
 	EMIT(c->hot, 0x44, 0x89, 0xe2, 0x81, 0xf2); /* mov %r12d, %edx; xor, %edx */
 	put32(&c->hot, predict_history_place(behind));
-	EMIT(c->hot, 0x81, 0xe2); /* and, %edx */
-	put32(&c->hot, (1u << PREDICT_HISTORY_BITS) - 1);
+	EMIT(c->hot, 0x44, 0x21, 0xd2); /* and %r10d, %edx */
 	EMIT(c->hot, 0x0a, 0x8c, 0x13); /* or by_history(%rbx, %rdx), %cl */
 	put32(&c->hot, offsetof(struct model, predictor.by_history));
 	at = cold(c, BYTES, emit_if_next(c, behind));
@@ -437,9 +447,14 @@ static void emit_return(struct compiled *c)
 	emit_jump(&c->hot);
 }
 
-static void emit_target(struct compiled *c)
+/* mov $behind, %edi; mov $call, %ecx; call *MODEL_TARGET(%rbx) */
+static void emit_target(struct compiled *c, const struct block *b)
 {
-	EMIT(c->hot, 0xff, 0x53, MODEL_TARGET); /* call *MODEL_TARGET(%rbx) */
+	EMIT(c->hot, 0xbf);
+	put32(&c->hot, b->pc + b->length);
+	EMIT(c->hot, 0xb9);
+	put32(&c->hot, b->end == BLOCK_CALL_INDIRECT);
+	EMIT(c->hot, 0xff, 0x53, MODEL_TARGET);
 	emit_jump(&c->hot);
 }
 
@@ -463,7 +478,7 @@ static void emit_branch(struct compiled *c, const struct block *b)
 		break;
 	case BLOCK_JUMP_INDIRECT:
 	case BLOCK_CALL_INDIRECT:
-		emit_target(c);
+		emit_target(c, b);
 		break;
 	}
 }

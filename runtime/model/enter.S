@@ -12,6 +12,8 @@
  *	r9	steps of the predictor
  *	r15	the block: its address in the lower half
  *	rax	the next record's code, once that is known
+ *	rdi	the slots of data
+ *	r10, r11 masks: of histories, and of places of slots
  */
 #include "runtime/model/offsets.h"
 
@@ -28,6 +30,13 @@
 	.size	\name, . - \name
 	.endm
 
+/* So that instructions are short. */
+	.macro	constants
+	mov	MODEL_SLOTS(%rbx), %rdi
+	mov	$MODEL_HISTORY_MASK, %r10d
+	mov	$MODEL_SLOT_MASK, %r11d
+	.endm
+
 /* void model_enter(struct model *model, const uint64_t *trace) */
 	begin	model_enter
 	push	%rbx
@@ -38,6 +47,7 @@
 	push	%r15
 	sub	$8, %rsp
 	mov	%rdi, %rbx
+	constants
 	mov	MODEL_TIME(%rbx), %rbp
 	mov	MODEL_HISTORY(%rbx), %r12
 	xor	%r13d, %r13d
@@ -75,10 +85,10 @@
 
 	.macro	restore
 	mov	MODEL_TIME(%rbx), %rbp
+	constants
 	pop	%r9
 	pop	%r8
 	pop	%rsi
-	ret
 	.endm
 
 	begin	model_call_fetch
@@ -87,6 +97,7 @@
 	mov	%r13, %rdx
 	call	model_fetch
 	restore
+	ret
 	finish	model_call_fetch
 
 /*
@@ -106,6 +117,7 @@
 	mov	%r13, %rcx
 	call	model_line
 	restore
+	ret
 	finish	model_call_line
 
 /* edx: which accesses */
@@ -116,19 +128,19 @@
 	mov	%r13, %r8
 	call	model_access
 	restore
+	ret
 	finish	model_call_access
 
+/* edi: the address behind the branch, ecx: whether it is a call */
 	begin	model_call_target
 	push	%rax
 	sub	$8, %rsp
+	mov	%edi, %r10d
 	save
-	mov	%r15d, %esi
-	mov	%rax, %rdx
+	mov	%r10d, %esi
+	mov	MODEL_HEAD_PC(%rax), %edx
 	call	model_target
-	mov	MODEL_TIME(%rbx), %rbp
-	pop	%r9
-	pop	%r8
-	pop	%rsi
+	restore
 	add	$8, %rsp
 	pop	%rax
 	ret

@@ -45,6 +45,7 @@ struct model *model_make(void *memory, const struct machine *machine)
 	m->call_line = model_call_line;
 	m->call_access = model_call_access;
 	m->call_target = model_call_target;
+	m->near_slots = m->data_slots;
 	m->time = NEAR_TICK; /* what was never used, was at 0 */
 	m->machine = *machine;
 	predict_init(&m->predictor);

@@ -12,8 +12,16 @@
 #define MODEL_SUMS    0x30
 #define MODEL_FS      0x50
 #define MODEL_LINE    0x58
+#define MODEL_SLOTS   0x60
+
+/* In the code of a block: the lower half of where that begins (struct block_head). */
+#define MODEL_HEAD_PC 6
 
 /* Slots for lines of data: a power of two. */
-#define MODEL_DATA_SLOTS 2048
+#define MODEL_DATA_SLOTS 8192
+
+/* Of the shifted address of what is accessed, the place of its slot; and of conditions. */
+#define MODEL_SLOT_MASK	   ((MODEL_DATA_SLOTS - 1) << 4)
+#define MODEL_HISTORY_MASK 0x7fff
 
 #endif

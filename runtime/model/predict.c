@@ -40,23 +40,25 @@ void predict_init(struct predictor *p)
 
 enum { SURE_LAST = 3, PATH_SHIFT = 5 };
 
-bool predict_target(struct predictor *p, uint64_t branch, uint64_t target)
+bool predict_target(struct predictor *p, uint32_t branch, uint32_t target)
 {
 	const uint64_t mixed = (p->path * SPREAD_PATH ^ branch * SPREAD_BRANCH) * SPREAD_PATH;
-	struct predict_target *here = &p->targets[mixed >> (64 - PREDICT_TARGET_BITS)];
-	struct predict_target *last =
-		&p->last[branch * SPREAD_BRANCH >> (64 - PREDICT_TARGET_BITS)];
+	const uint64_t place = mixed >> (64 - PREDICT_TARGET_BITS);
+	uint32_t *last = &p->last[branch * SPREAD_BRANCH >> (64 - PREDICT_TARGET_BITS)];
+	struct predict_target *here = &p->targets[place];
+	uint8_t *sure = &p->sure[place];
 	const uint32_t tag = (uint32_t)(mixed >> 16) | 1; /* never that of a free one */
 	const bool known = here->tag == tag;
-	const bool wrong = (known ? here->target : last->target) != target;
+	const bool wrong = (known ? here->target : *last) != target;
 
-	if (known && here->target == target)
-		here->sure += here->sure < SURE_LAST;
-	else if (here->sure)
-		here->sure--;
-	else if (wrong || known)
+	if (known && here->target == target) {
+		*sure += *sure < SURE_LAST;
+	} else if (*sure) {
+		(*sure)--;
+	} else if (wrong || known) {
 		*here = (struct predict_target){.target = target, .tag = tag};
-	last->target = target;
+	}
+	*last = target;
 	p->path = p->path << PATH_SHIFT ^ target ^ target >> 16;
 	return wrong;
 }

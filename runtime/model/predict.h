@@ -28,9 +28,7 @@ enum {
 };
 
 struct predict_target {
-	uint64_t target;
-	uint32_t tag;
-	uint32_t sure; /* 0 to 3 */
+	uint32_t target, tag;
 };
 
 struct predictor {
@@ -45,8 +43,9 @@ struct predictor {
 	uint32_t steps[2][64];
 	uint8_t by_branch[1 << PREDICT_BRANCH_BITS];   /* with the chooser above it */
 	uint8_t by_history[1 << PREDICT_HISTORY_BITS]; /* as in `from` */
-	struct predict_target last[1 << PREDICT_TARGET_BITS];
+	uint32_t last[1 << PREDICT_TARGET_BITS];       /* targets of each branch */
 	struct predict_target targets[1 << PREDICT_TARGET_BITS];
+	uint8_t sure[1 << PREDICT_TARGET_BITS]; /* of those: 0 to 3 */
 };
 
 /* So that steps can be added up and the wrong ones be seen above the rest. */
@@ -68,7 +67,8 @@ void predict_init(struct predictor *p);
 
 /* Each returns whether the prediction was wrong. */
 
-bool predict_target(struct predictor *p, uint64_t branch, uint64_t target);
+/* Of both the lower halves: more than that is hardly ever different. */
+bool predict_target(struct predictor *p, uint32_t branch, uint32_t target);
 
 /* @history: of conditions, newest lowest; 1: taken */
 /* Whether it would be right, without a correction. */

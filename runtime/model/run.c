@@ -175,19 +175,14 @@ void model_access(struct model *m, const uint64_t *record, const struct block *b
 
 /* ---- branches ---- */
 
-static void target(struct model *m, const struct block *b, uint64_t pc)
+void model_target(struct model *m, uint32_t behind, uint32_t pc, uint32_t call)
 {
 	m->indirect++;
-	m->wrong += predict_target(&m->predictor, b->pc + b->length, pc);
-	if (b->end == BLOCK_CALL_INDIRECT) {
+	m->wrong += predict_target(&m->predictor, behind, pc);
+	if (call) {
 		m->calls++;
-		predict_call(&m->predictor, b->pc + b->length);
+		predict_call(&m->predictor, behind);
 	}
-}
-
-void model_target(struct model *m, const struct block *b, uint64_t next)
-{
-	target(m, b, record_block(next)->pc);
 }
 
 /* ---- counters ---- */
@@ -290,7 +285,7 @@ static void run_branch(struct model *m, const struct block *b, uint64_t pc)
 		break;
 	case BLOCK_JUMP_INDIRECT:
 	case BLOCK_CALL_INDIRECT:
-		target(m, b, pc);
+		model_target(m, (uint32_t)behind, (uint32_t)pc, b->end == BLOCK_CALL_INDIRECT);
 		break;
 	case BLOCK_RETURN:
 		m->returns++;

@@ -55,7 +55,7 @@ struct stream {
 #define WAIT_UNIT 16
 
 /* Slots of the first level. */
-enum { DATA_SLOTS = MODEL_DATA_SLOTS, CODE_SLOTS = 2048 };
+enum { DATA_SLOTS = MODEL_DATA_SLOTS, CODE_SLOTS = 4096 };
 
 /* Code compares the lower half of a key with a constant: the rest has chosen the slot. */
 enum { CODE_FOLD = 32 };
@@ -68,6 +68,7 @@ struct model {
 	uint64_t sums[SUMS];
 	uint64_t fs_base;
 	void (*call_line)(void);
+	struct near_slot *near_slots; /* of data */
 
 	uint64_t extra_slots; /* of issue, beside one for each instruction */
 	uint64_t calls, returns, indirect;
@@ -107,6 +108,9 @@ _Static_assert(offsetof(struct model, history) == MODEL_HISTORY, "");
 _Static_assert(offsetof(struct model, sums) == MODEL_SUMS, "");
 _Static_assert(offsetof(struct model, fs_base) == MODEL_FS, "");
 _Static_assert(offsetof(struct model, call_line) == MODEL_LINE, "");
+_Static_assert(offsetof(struct model, near_slots) == MODEL_SLOTS, "");
+_Static_assert(offsetof(struct block_head, pc) == MODEL_HEAD_PC, "");
+_Static_assert(MODEL_HISTORY_MASK == (1 << PREDICT_HISTORY_BITS) - 1, "");
 
 /* enter.S */
 void model_enter(struct model *model, const uint64_t *trace);
@@ -118,7 +122,7 @@ void model_fetch(struct model *m, const struct block *b, uint64_t sum);
 void model_access(struct model *m, const uint64_t *record, const struct block *b, uint32_t which,
 		  uint64_t sum);
 void model_line(struct model *m, uint64_t line, uint32_t which, uint64_t sum);
-void model_target(struct model *m, const struct block *b, uint64_t next);
+void model_target(struct model *m, uint32_t behind, uint32_t pc, uint32_t call);
 
 /* Which accesses of a block go together. */
 #define ACCESSES(first, nr)    ((first) | (uint32_t)(nr) << 8)
