@@ -21,6 +21,7 @@ enum {
 _Static_assert(8 * BLOCK_MAX_WORDS <= 256, "a record must not jump over the window");
 
 struct tracer {
+	struct tracer *next; /* of all in this process; with the translator locked */
 	struct model *model;
 	size_t model_size;
 	void *buffer;
@@ -36,6 +37,7 @@ struct tracer {
 };
 
 static struct machine machine;
+static struct tracer *tracers;
 
 void tracer_machine(const struct machine *m)
 {
@@ -148,7 +150,17 @@ bool tracer_begin(struct thread *thread)
 		t->rates[kind] = 2 * RATE_ONE; /* as of instructions, more or less */
 	thread->tracer = t;
 	restart(thread);
+	translate_lock();
+	t->next = tracers;
+	tracers = t;
+	translate_unlock();
 	return true;
+}
+
+static void give_back(struct tracer *t)
+{
+	memory_less(t->buffer, BUFFER_SIZE);
+	memory_less(t, t->model_size);
 }
 
 void tracer_follow(struct thread *thread)
@@ -164,8 +176,28 @@ void tracer_end(struct thread *thread)
 	if (!t)
 		return;
 	thread->tracer = NULL;
-	memory_less(t->buffer, BUFFER_SIZE);
-	memory_less(t, t->model_size);
+	translate_lock();
+	for (struct tracer **link = &tracers; *link; link = &(*link)->next)
+		if (*link == t) {
+			*link = t->next;
+			break;
+		}
+	translate_unlock();
+	give_back(t);
+}
+
+void tracer_forked(struct thread *thread)
+{
+	struct tracer *next = tracers;
+
+	thread->tracer = NULL;
+	tracers = NULL;
+	while (next) {
+		struct tracer *t = next;
+
+		next = t->next;
+		give_back(t);
+	}
 }
 
 /* ---- the trace ---- */

@@ -24,6 +24,9 @@
 bool tracer_begin(struct thread *thread);
 void tracer_end(struct thread *thread);
 
+/* @thread is the only one of a forked child: gives back what its parent's threads had. */
+void tracer_forked(struct thread *thread);
+
 /* The counters of @thread, the caller, wait for something else now. */
 void tracer_follow(struct thread *thread);
 

@@ -82,6 +82,7 @@ void translate_thread_gone(struct thread *thread)
 void translate_forked(struct thread *thread)
 {
 	caches_forked();
+	tracer_forked(thread);
 	prepare(thread);
 	thread->next = NULL;
 	threads = thread;

@@ -11,11 +11,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -686,15 +688,73 @@ static void vectors(void **state)
 	end(&r);
 }
 
+/* Pages that the process has mapped. */
+static long mapped(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	if (!f || fscanf(f, "%ld", &pages) != 1)
+		abort();
+	fclose(f);
+	return pages;
+}
+
+/* Forks down to the last generation, which tells whether it has more than the first one. */
+static int generation(unsigned int left, long first)
+{
+	int status;
+	pid_t pid;
+
+	walk(make_list(1));
+	if (!first)
+		first = mapped();
+	if (!left)
+		return mapped() - first > 1024;
+	pid = fork();
+	if (!pid)
+		_exit(generation(left - 1, first));
+	return pid < 0 || waitpid(pid, &status, 0) != pid || status;
+}
+
+/* A child has a model of its own, of more than a MiB, and not those of its forebears. */
+static void generations(void **state)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_HARDWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_HW_CACHE_MISSES,
+		.exclude_kernel = 1,
+		.inherit = 1,
+	};
+	const int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+
+	(void)state;
+	if (fd < 0 && errno == ENOENT) {
+		print_message("there is no such PMU");
+		skip();
+	}
+	assert_return_code(fd, errno);
+	assert_int_equal(generation(12, 0), 0);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(vectors),     cmocka_unit_test(instructions),
-		cmocka_unit_test(branches),    cmocka_unit_test(loads),
-		cmocka_unit_test(stores),      cmocka_unit_test(cache_misses),
-		cmocka_unit_test(cycles),      cmocka_unit_test(branch_misses),
-		cmocka_unit_test(far_loads),   cmocka_unit_test(branches_to_themselves),
-		cmocka_unit_test(call_chains), cmocka_unit_test(frame_pointers),
+		cmocka_unit_test(vectors),
+		cmocka_unit_test(generations),
+		cmocka_unit_test(instructions),
+		cmocka_unit_test(branches),
+		cmocka_unit_test(loads),
+		cmocka_unit_test(stores),
+		cmocka_unit_test(cache_misses),
+		cmocka_unit_test(cycles),
+		cmocka_unit_test(branch_misses),
+		cmocka_unit_test(far_loads),
+		cmocka_unit_test(branches_to_themselves),
+		cmocka_unit_test(call_chains),
+		cmocka_unit_test(frame_pointers),
 	};
 
 	return cmocka_run_group_tests_name("run/precise", tests, NULL, NULL);
