@@ -35,7 +35,8 @@ struct cfi_rule {
 	uint8_t kind;
 };
 
-/* How the caller's registers are found at some place of a function: of those that are kept. */
+/* How the caller's registers are found at some place of a function: of those that are kept, which
+ * are cfi_numbers; the first one is rip. */
 enum { CFI_RULES = 8 };
 
 extern const uint8_t cfi_numbers[CFI_RULES];
@@ -46,6 +47,12 @@ struct cfi_row {
 	uint64_t first, behind; /* the places that it is true of */
 	bool signal; /* the frame is the kernel's, for a handler: its caller was interrupted */
 };
+
+/* Whether it says that there is no caller. */
+static inline bool cfi_is_last(const struct cfi_row *row)
+{
+	return row->of[0].kind == CFI_UNDEFINED;
+}
 
 /* What each function of a file begins with: that of the last one is kept, most have the same. */
 struct cfi_common {

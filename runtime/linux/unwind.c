@@ -34,6 +34,7 @@ enum known {
 	KNOWN_NOTHING, /* but, it may be, frame pointers */
 	KNOWN_PLAIN,
 	KNOWN_ROW, /* that is among the rows, unless another has taken its place */
+	KNOWN_END, /* it has no caller */
 };
 
 struct place {
@@ -186,7 +187,9 @@ static void look_up(struct unwinder *u, const struct cfi_frame *frame, struct pl
 		place->known = KNOWN_NOTHING;
 	} else {
 		set_stretch(place, pc, row->first, row->behind);
-		place->known = cfi_make_plain(&place->plain, row) ? KNOWN_PLAIN : KNOWN_ROW;
+		place->known = cfi_is_last(row)			    ? KNOWN_END
+			       : cfi_make_plain(&place->plain, row) ? KNOWN_PLAIN
+								    : KNOWN_ROW;
 	}
 }
 
@@ -224,6 +227,8 @@ static bool to_caller(struct unwinder *u, struct cfi_frame *frame)
 		return cfi_apply_plain(&place->plain, frame);
 	case KNOWN_ROW:
 		return cfi_apply(row, frame);
+	case KNOWN_END:
+		return false;
 	}
 	return by_frame_pointer(u, frame);
 }

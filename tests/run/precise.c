@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -591,6 +592,84 @@ static void call_chains(void **state)
 	}
 }
 
+/* ---- through a handler, and as far as it goes ---- */
+
+static volatile unsigned int worked;
+
+static __attribute__((noinline)) void on_signal(int number)
+{
+	(void)number;
+	for (unsigned int i = 0; i < 200000; i++)
+		worked++;
+}
+
+static __attribute__((noinline)) void interrupted(void *unused)
+{
+	(void)unused;
+	worked = 0;
+	raise(SIGUSR1);
+	worked++;
+}
+
+int main(void);
+
+/* Who was interrupted is in the chain of who handles it. */
+static void chains_through_a_handler(void **state)
+{
+	struct recorder r =
+		begin_at(PERF_COUNT_HW_INSTRUCTIONS, 20011, PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN);
+	const struct tally_sample *sample;
+	unsigned int seen = 0;
+
+	(void)state;
+	signal(SIGUSR1, on_signal);
+	record(&r, interrupted, NULL);
+	while ((sample = next(&r))) {
+		if (!is_in(sample->ip, (const void *)on_signal, 0x40))
+			continue;
+		assert_true(frames_of(sample, (const void *)interrupted, 0x40) >= 1);
+		assert_true(frames_of(sample, (const void *)main, 0x400) >= 1);
+		seen++;
+	}
+	assert_true(seen > 10);
+	end(&r);
+}
+
+static __attribute__((noinline)) unsigned int dig(unsigned int depth)
+{
+	if (depth)
+		return dig(depth - 1) + worked;
+	on_signal(0);
+	return worked;
+}
+
+static void dig_deep(void *unused)
+{
+	(void)unused;
+	dig(1000);
+}
+
+/* The place and its callers are as many as perf_event_max_stack says, which is 127. */
+static void chains_have_an_end(void **state)
+{
+	struct recorder r =
+		begin_at(PERF_COUNT_HW_INSTRUCTIONS, 20011, PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN);
+	const struct tally_sample *sample;
+	unsigned int seen = 0;
+
+	(void)state;
+	record(&r, dig_deep, NULL);
+	while ((sample = next(&r))) {
+		if (!is_in(sample->ip, (const void *)on_signal, 0x40))
+			continue;
+		assert_int_equal(sample->nr_ips, 1 + 127);
+		assert_int_equal(frames_of(sample, (const void *)dig, 0x40), 126);
+		seen++;
+	}
+	assert_true(seen > 10);
+	end(&r);
+}
+
 /* ---- code of which nothing is said ---- */
 
 /* made(frame): works a while with that frame pointer. */
@@ -754,6 +833,8 @@ int main(void)
 		cmocka_unit_test(far_loads),
 		cmocka_unit_test(branches_to_themselves),
 		cmocka_unit_test(call_chains),
+		cmocka_unit_test(chains_through_a_handler),
+		cmocka_unit_test(chains_have_an_end),
 		cmocka_unit_test(frame_pointers),
 	};
 
