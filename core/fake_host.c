@@ -61,8 +61,9 @@ bool core_host_alive(const struct core_task *task)
 	return (int32_t)core_page(task) != fake.dead;
 }
 
-void core_host_pause(void)
+void core_host_pause(unsigned int turn)
 {
+	(void)turn;
 	sched_yield();
 }
 

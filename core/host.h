@@ -60,7 +60,9 @@ bool core_host_owner_alive(uint32_t owner);
 /* Whether @task's thread is still there, or about to come. */
 bool core_host_alive(const struct core_task *task);
 
-void core_host_pause(void); /* while waiting for a lock: let others run */
+/* While waiting for a lock, the @turn-th time: let others run. Longer and longer: who has it shall
+ * get the processor, of those that want it there may be many. */
+void core_host_pause(unsigned int turn);
 
 /* The caller's task, or NULL: the monitor has none. */
 struct core_task *core_host_task(void);

@@ -41,7 +41,7 @@ bool core_lock(uint32_t *lock)
 
 		if (turn % TURNS == TURNS - 1 && gone(owner, me) && take(lock, owner, me))
 			return true;
-		core_host_pause();
+		core_host_pause(turn);
 	}
 	return false;
 }

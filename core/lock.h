@@ -18,4 +18,13 @@
 bool core_lock(uint32_t *lock);
 void core_unlock(uint32_t *lock);
 
+/* How long core_host_pause() is to be; 0: until others that run had their turn. */
+static inline uint64_t core_pause_ns(unsigned int turn)
+{
+	enum { YIELDS = 4, SHORTEST = 20000, DOUBLINGS = 5 };
+	const unsigned int sleeps = turn < YIELDS ? 0 : turn - YIELDS + 1;
+
+	return sleeps ? (uint64_t)SHORTEST << (sleeps < DOUBLINGS ? sleeps : DOUBLINGS) : 0;
+}
+
 #endif

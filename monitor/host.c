@@ -20,6 +20,7 @@
 #include "abi/arena.h"
 #include "abi/control.h"
 #include "core/core.h"
+#include "core/lock.h"
 #include "monitor/monitor.h"
 
 bool core_host_whole(void)
@@ -70,9 +71,14 @@ bool core_host_alive(const struct core_task *task)
 	return arena_locked(core_page(task));
 }
 
-void core_host_pause(void)
+void core_host_pause(unsigned int turn)
 {
-	sched_yield();
+	const uint64_t ns = core_pause_ns(turn);
+
+	if (ns)
+		nanosleep(&(struct timespec){0, (long)ns}, NULL);
+	else
+		sched_yield();
 }
 
 void core_host_kick(struct core_task *task)

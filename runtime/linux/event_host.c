@@ -16,6 +16,7 @@
 #include "abi/control.h"
 #include "core/core.h"
 #include "core/counter.h"
+#include "core/lock.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/control.h"
 #include "runtime/linux/copy.h"
@@ -88,9 +89,16 @@ bool core_host_alive(const struct core_task *task)
 	return arena_alive(core_page(task));
 }
 
-void core_host_pause(void)
+void core_host_pause(unsigned int turn)
 {
-	sys(__NR_sched_yield);
+	const struct {
+		int64_t seconds, nanoseconds;
+	} moment = {0, (int64_t)core_pause_ns(turn)};
+
+	if (moment.nanoseconds)
+		sys(__NR_nanosleep, &moment, NULL);
+	else
+		sys(__NR_sched_yield);
 }
 
 void core_host_kick(struct core_task *task)

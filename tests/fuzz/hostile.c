@@ -235,9 +235,10 @@ int main(int argc, char **argv)
 	uint64_t calls = 0;
 	int failed;
 
-	if (argc == 4 && !strcmp(argv[1], "again")) {
+	if (argc == 5 && !strcmp(argv[1], "again")) {
 		map_shared();
-		caller_again((unsigned int)strtoul(argv[2], NULL, 0), strtoull(argv[3], NULL, 0));
+		caller_again((unsigned int)strtoul(argv[2], NULL, 0), strtoull(argv[3], NULL, 0),
+			     (unsigned int)strtoul(argv[4], NULL, 0));
 	}
 	if (argc != 3) {
 		fprintf(stderr, "usage: hostile SEED SECONDS\n");

@@ -34,8 +34,8 @@ extern struct shared *shared;
 
 /* Random calls for ever, as the caller of that number. */
 _Noreturn void caller(unsigned int number, uint64_t seed);
-/* What is left to do for a caller that has executed itself: hostile again NUMBER SEED. */
-_Noreturn void caller_again(unsigned int number, uint64_t seed);
+/* What is left to do for a caller that has executed itself: hostile again NUMBER SEED DEPTH. */
+_Noreturn void caller_again(unsigned int number, uint64_t seed, unsigned int deep);
 /* The descriptor by which shared memory and sockets survive that. */
 enum { SHARED_FD = 900, SOCKET_FDS = 901 };
 

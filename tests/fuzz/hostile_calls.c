@@ -35,7 +35,10 @@
 
 enum { FDS = 32, MAPS = 16, KIDS = 4, PAGE = 4096, SCRATCH = 16 * PAGE, THREADS = 4 };
 
-static unsigned int me;
+/* Children of children of callers have none: or there would be more and more. */
+enum { DEPTH = 2 };
+
+static unsigned int me, depth;
 static int fds[FDS];
 static pid_t kids[KIDS];
 static int epoll_fd;
@@ -686,11 +689,12 @@ static void do_thread(void)
 
 _Noreturn static void execute_again(void)
 {
-	char number[16], seed[32];
+	char number[16], seed[32], deep[16];
 
 	snprintf(number, sizeof(number), "%u", me);
 	snprintf(seed, sizeof(seed), "%lu", (unsigned long)draw());
-	execl("/proc/self/exe", "hostile", "again", number, seed, (char *)NULL);
+	snprintf(deep, sizeof(deep), "%u", depth);
+	execl("/proc/self/exe", "hostile", "again", number, seed, deep, (char *)NULL);
 	_exit(0);
 }
 
@@ -714,6 +718,7 @@ _Noreturn static void child(bool may_return)
 	if (!may_return)
 		_exit(0);
 	go_to_folder();
+	depth++;
 	threads = 0;
 	memset(kids, 0, sizeof(kids));
 	memset(maps, 0, sizeof(maps)); /* they are not inherited */
@@ -733,7 +738,7 @@ static void do_fork(void)
 	unsigned int slot = below(KIDS);
 	pid_t pid;
 
-	if (kids[slot])
+	if (kids[slot] || depth >= DEPTH)
 		return;
 	if (one_in(4)) {
 		pid = vfork();
@@ -852,9 +857,10 @@ void caller(unsigned int number, uint64_t seed)
 		step();
 }
 
-void caller_again(unsigned int number, uint64_t seed)
+void caller_again(unsigned int number, uint64_t seed, unsigned int deep)
 {
 	begin(number, seed);
+	depth = deep;
 	/* Those that were not to be closed may be anywhere. */
 	for (unsigned int i = 0; i < FDS; i++)
 		fds[i] = one_in(2) ? 3 + (int)below(60) : -1;
