@@ -13,13 +13,12 @@
 #include <linux/signal.h>
 
 /* enter.S */
-_Noreturn void translate_enter(void);
 extern const char translate_drain[], translate_leave[], translate_jump_miss[],
 	translate_return_miss[];
 
-/* Called from there. */
-_Noreturn void translate_dispatch(struct thread *thread);
-_Noreturn void translate_left(struct thread *thread);
+/* Called from there. When they return the thread goes on inside, at thread->cache. */
+void translate_dispatch(struct thread *thread);
+void translate_left(struct thread *thread);
 
 static struct lock lock;
 static struct thread *threads;
@@ -304,7 +303,7 @@ static bool before_insn(struct thread *thread)
 }
 
 /* @arrival is what was missing when the thread came out. */
-_Noreturn static void go_on(struct thread *thread, enum arrival arrival)
+static void go_on(struct thread *thread, enum arrival arrival)
 {
 	uint64_t address = 0;
 
@@ -338,7 +337,6 @@ _Noreturn static void go_on(struct thread *thread, enum arrival arrival)
 		arrival = ARRIVE_DIRECT;
 	}
 	thread->cache = address;
-	translate_enter();
 }
 
 void translate_dispatch(struct thread *thread)
@@ -375,15 +373,14 @@ static void forget(struct cache *cache, uint64_t pc)
 	lock_give(&lock);
 }
 
-/* Goes on where it was, unless there is something else to be done. */
-static void drain(struct thread *thread)
+/* True: it goes on where it was. Else there is something else to be done. */
+static bool drain(struct thread *thread)
 {
 	thread->regs.rip = trace_block_at(thread->cache)->pc;
 	thread->branches.pc = 0; /* it has not been executed yet */
 	tracer_drain(thread);
-	if (!__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) &&
-	    !core_task_changed(&thread->events) && !is_due(thread))
-		translate_enter();
+	return !__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) &&
+	       !core_task_changed(&thread->events) && !is_due(thread);
 }
 
 void translate_left(struct thread *thread)
@@ -403,7 +400,8 @@ void translate_left(struct thread *thread)
 		thread->regs.rip = thread->target;
 		break;
 	case EXIT_DRAIN:
-		drain(thread);
+		if (drain(thread))
+			return;
 		break;
 	default:
 		thread->regs.rip = target.pc;

@@ -32,14 +32,63 @@
 	cld
 	xor	%ebp, %ebp
 	call	translate_dispatch
-	ud2
+	jmp	translate_enter
 	finish	translate_run
 
 /*
- * void translate_enter(void): goes on in emitted code at thread->cache, with the program's
- * registers. Until the last instruction thread->regs is the whole truth: a signal that comes before
- * the first one is pending, a later one is delivered from there. The same goes for thread->vectors
- * from translate_saved on.
+ * Out, from the stub of an exit: thread->exit says by which. Comes back into translate_enter, which
+ * follows: with a call that does not return the processor would take the program's next returns for
+ * the runtime's.
+ */
+	begin	translate_leave
+	mov	%rax, GPR(0)
+	mov	%rcx, GPR(1)
+	mov	%rdx, GPR(2)
+	mov	%rbx, GPR(3)
+	mov	%rsp, GPR(4)
+	mov	%rbp, GPR(5)
+	mov	%rsi, GPR(6)
+	mov	%rdi, GPR(7)
+	mov	%r8, GPR(8)
+	mov	%r9, GPR(9)
+	mov	%r10, GPR(10)
+	mov	%r11, GPR(11)
+	mov	%r12, GPR(12)
+	mov	%r13, GPR(13)
+	mov	%r14, GPR(14)
+	mov	%r15, GPR(15)
+	mov	%gs:THREAD_STACK, %rsp
+	pushf
+	pop	%gs:THREAD_RFLAGS
+	/* The program's wish for aligned accesses (AC) is not for us. */
+	testl	$0x40000, %gs:THREAD_RFLAGS
+	jz	1f
+	push	$0x202
+	popf
+1:	mov	%gs:THREAD_LOOKUP, %rax
+	cmpl	$1, LOOKUP_VECTORS(%rax)
+	jb	3f
+	movaps	%xmm15, COUNTER(0)
+	movaps	VECTOR(0), %xmm15
+	je	3f
+	movaps	%xmm14, COUNTER(1)
+	movaps	%xmm13, COUNTER(2)
+	movaps	%xmm12, COUNTER(3)
+	movaps	%xmm11, COUNTER(4)
+	movaps	VECTOR(1), %xmm14
+	movaps	VECTOR(2), %xmm13
+	movaps	VECTOR(3), %xmm12
+	movaps	VECTOR(4), %xmm11
+3:	cld
+	xor	%ebp, %ebp
+	mov	%gs:THREAD_SELF, %rdi
+	call	translate_left
+	finish	translate_leave
+
+/*
+ * Goes on in emitted code at thread->cache, with the program's registers. Until the last instruction
+ * thread->regs is the whole truth: a signal that comes before the first one is pending, a later one
+ * is delivered from there. The same goes for thread->vectors from translate_saved on.
  */
 	begin	translate_enter
 	cmpl	$0, %gs:THREAD_PENDING
@@ -83,54 +132,6 @@ translate_saved:
 	mov	GPR(15), %r15
 	jmp	*%gs:THREAD_CACHE
 	finish	translate_enter
-
-/* Out, from the stub of an exit: thread->exit says by which. */
-	begin	translate_leave
-	mov	%rax, GPR(0)
-	mov	%rcx, GPR(1)
-	mov	%rdx, GPR(2)
-	mov	%rbx, GPR(3)
-	mov	%rsp, GPR(4)
-	mov	%rbp, GPR(5)
-	mov	%rsi, GPR(6)
-	mov	%rdi, GPR(7)
-	mov	%r8, GPR(8)
-	mov	%r9, GPR(9)
-	mov	%r10, GPR(10)
-	mov	%r11, GPR(11)
-	mov	%r12, GPR(12)
-	mov	%r13, GPR(13)
-	mov	%r14, GPR(14)
-	mov	%r15, GPR(15)
-	mov	%gs:THREAD_STACK, %rsp
-	pushf
-	pop	%gs:THREAD_RFLAGS
-	/* The program's wish for aligned accesses (AC) is not for us. */
-	testl	$0x40000, %gs:THREAD_RFLAGS
-	jnz	2f
-1:	mov	%gs:THREAD_LOOKUP, %rax
-	cmpl	$1, LOOKUP_VECTORS(%rax)
-	jb	3f
-	movaps	%xmm15, COUNTER(0)
-	movaps	VECTOR(0), %xmm15
-	je	3f
-	movaps	%xmm14, COUNTER(1)
-	movaps	%xmm13, COUNTER(2)
-	movaps	%xmm12, COUNTER(3)
-	movaps	%xmm11, COUNTER(4)
-	movaps	VECTOR(1), %xmm14
-	movaps	VECTOR(2), %xmm13
-	movaps	VECTOR(3), %xmm12
-	movaps	VECTOR(4), %xmm11
-3:	cld
-	xor	%ebp, %ebp
-	mov	%gs:THREAD_SELF, %rdi
-	call	translate_left
-	ud2
-2:	push	$0x202
-	popf
-	jmp	1b
-	finish	translate_leave
 
 /*
  * A return whose candidate was another one: its target has been taken off the stack, the program's
