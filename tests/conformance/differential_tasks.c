@@ -159,6 +159,7 @@ static void do_child(void)
 static void begin_helper(void)
 {
 	int there[2], back[2];
+	char byte;
 
 	if (pipe(there) || pipe(back))
 		_exit(1);
@@ -172,6 +173,9 @@ static void begin_helper(void)
 			if (slots[i].fd >= 0)
 				close(slots[i].fd);
 		close(there[1]);
+		/* From here on no descriptor of an event is open here. */
+		if (write(back[1], "", 1) != 1)
+			_exit(1);
 		while (read(there[0], &order, sizeof(order)) == sizeof(order)) {
 			carry_out(&order);
 			if (write(back[1], "", 1) != 1)
@@ -183,6 +187,8 @@ static void begin_helper(void)
 	close(back[1]);
 	to_helper = there[1];
 	from_helper = back[0];
+	if (read(from_helper, &byte, 1) != 1)
+		_exit(1);
 }
 
 static void end_helper(void)
