@@ -143,6 +143,9 @@ void core_close(uint32_t event);
 /* PERF_EVENT_IOC_ID and PERF_FORMAT_ID. */
 uint64_t core_event_id(uint32_t event);
 
+/* @event, which has just been opened, goes on where another ends that was known by @id. */
+void core_continue(uint32_t event, uint64_t id, const struct core_count *count);
+
 /* ---- ioctl(2), prctl(2), read(2) ---- */
 
 int core_enable(uint32_t event, bool group);

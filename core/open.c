@@ -288,6 +288,17 @@ void core_close(uint32_t index)
 	core_tree_unlock();
 }
 
+void core_continue(uint32_t index, uint64_t id, const struct core_count *count)
+{
+	struct core_event *event = core_event(index);
+	struct core_task *task = core_event_lock(event);
+
+	event->id = id;
+	core_count_add(&event->count, count);
+	if (task)
+		core_task_unlock(task);
+}
+
 uint64_t core_event_id(uint32_t event)
 {
 	return core_event(event)->id;

@@ -11,6 +11,7 @@
 #include <linux/perf_event.h>
 
 #include "core/core.h"
+#include "core/read_format.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_joined.h"
@@ -187,6 +188,38 @@ int64_t event_pass(struct thread *thread, struct syscall *call, const struct eve
 	return fd;
 }
 
+/* ---- on and off ---- */
+
+/* Whether it is, for when it becomes ours. */
+static void note_state(struct passed *is, bool on)
+{
+	is->attr.attr.disabled = !on;
+}
+
+static void switched(int fd, bool group, bool on)
+{
+	const struct passed *found;
+	int leader;
+
+	lock_take(&passed_lock);
+	found = find(fd);
+	leader = !found || found->group_fd < 0 ? fd : found->group_fd;
+	for (unsigned int i = 0; i < nr_passed; i++)
+		if (passed[i].fd == fd ||
+		    (group && passed[i].fd >= 0 &&
+		     (passed[i].fd == leader || passed[i].group_fd == leader)))
+			note_state(&passed[i], on);
+	lock_give(&passed_lock);
+}
+
+void event_passed_switched(bool on)
+{
+	lock_take(&passed_lock);
+	for (unsigned int i = 0; i < nr_passed; i++)
+		note_state(&passed[i], on);
+	lock_give(&passed_lock);
+}
+
 /* ---- its ring ---- */
 
 int64_t event_passed_mmap(struct thread *thread, struct syscall *call)
@@ -248,6 +281,13 @@ int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
 	uint32_t event;
 
 	(void)thread;
+	switch ((uint32_t)call->args[1]) {
+	case PERF_EVENT_IOC_ENABLE:
+	case PERF_EVENT_IOC_DISABLE:
+		switched(fd, call->args[2] & PERF_IOC_FLAG_GROUP,
+			 (uint32_t)call->args[1] == PERF_EVENT_IOC_ENABLE);
+		break;
+	}
 	if ((uint32_t)call->args[1] != PERF_EVENT_IOC_SET_OUTPUT || !look_up(fd, &from))
 		return EVENT_CALL_OTHER;
 	event = event_of_fd(call->args[2]);
@@ -258,6 +298,42 @@ int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
 }
 
 /* ---- back ---- */
+
+/* What @from has counted. Of a member whose format is a group's only its id tells which it is. */
+static void read_count(const struct passed *from, uint64_t id, struct core_count *count)
+{
+	const uint64_t format = from->attr.attr.read_format;
+	const bool group = format & PERF_FORMAT_GROUP, has_id = format & PERF_FORMAT_ID;
+	uint64_t words[256], *at = words;
+	int64_t n = sys(__NR_read, from->fd, words, sizeof(words)) / (int64_t)sizeof(words[0]);
+	const uint64_t *end = words + n;
+
+	if (n <= (int64_t)(group + core_read_times(format)))
+		return;
+	at += group;
+	if (!group)
+		count->value = *at++;
+	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+		count->enabled = *at++;
+	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+		count->running = *at++;
+	for (; group && at + has_id < end; at += core_read_entry(format))
+		if (has_id ? at[1] == id
+			   : at == words + 1 + core_read_times(format) && from->group_fd < 0)
+			count->value = *at;
+}
+
+/* To the program it is the same event. */
+static void go_on(const struct passed *from, uint32_t event)
+{
+	struct core_count count = {0};
+	uint64_t id;
+
+	if (sys(__NR_ioctl, from->fd, PERF_EVENT_IOC_ID, &id))
+		return;
+	read_count(from, id, &count);
+	core_continue(event, id, &count);
+}
 
 /* The kernel's event at @from->fd becomes one of ours. */
 static void take_back(struct thread *thread, const struct passed *from)
@@ -276,6 +352,7 @@ static void take_back(struct thread *thread, const struct passed *from)
 	fd = event_open(thread, &request);
 	if (fd < 0)
 		return;
+	go_on(from, event_of_fd((uint64_t)fd));
 	sys(__NR_dup3, fd, from->fd, cloexec);
 	sys(__NR_close, fd);
 	event_fds_forget((uint64_t)fd, (uint64_t)fd);

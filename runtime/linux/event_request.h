@@ -38,6 +38,9 @@ void event_take_back(struct thread *thread, int fd);
 
 bool event_passed_any(void);
 
+/* prctl(2) has switched them on or off. */
+void event_passed_switched(bool on);
+
 /* mmap(2) and ioctl(2) of what may be such an event. */
 int64_t event_passed_mmap(struct thread *thread, struct syscall *call);
 int64_t event_passed_ioctl(struct thread *thread, struct syscall *call);

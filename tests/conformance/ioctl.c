@@ -393,6 +393,54 @@ ABI_CASE("ioctl.id", "the id of PERF_FORMAT_ID; a bad pointer gives EFAULT")
 	CHECK_ERRNO(ioctl(fd, PERF_EVENT_IOC_ID, (uint64_t *)8), EFAULT);
 }
 
+/* Somebody of another unit joins, as a reader of its group would want. */
+static void join_with_watchpoint(int leader)
+{
+	static uint32_t word;
+	struct perf_event_attr attr = abi_breakpoint(HW_BREAKPOINT_W, &word, 4);
+
+	OPEN(&attr, 0, -1, leader);
+}
+
+static const struct {
+	struct abi_row about;
+	bool disabled, switched; /* when it is opened, and whether it is the other then */
+} leaders[] = {
+	{{"ioctl.id arg.group-member", "a leader stays what it was: its id and its count"}},
+	{{"ioctl.enable arg.group-member", "a leader that was enabled stays enabled"}, true, true},
+	{{"ioctl.disable arg.group-member", "a leader that was disabled stays disabled"},
+	 false,
+	 true},
+};
+
+ABI_TABLE(leaders)
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	const bool on = row->disabled == row->switched;
+	uint64_t id, before;
+	int fd;
+
+	attr.disabled = row->disabled;
+	fd = OPEN_SELF(&attr);
+	id = ID(fd);
+	if (!row->disabled)
+		work_faults(20);
+	if (row->switched)
+		CHECK_OK(ioctl(fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0));
+	if (on)
+		work_faults(20);
+	before = VALUE(fd);
+	CHECK_CMP(before, >=, 20);
+	join_with_watchpoint(fd);
+	CHECK_EQ(ID(fd), id);
+	CHECK_CMP(VALUE(fd), >=, before);
+	work_faults(20);
+	if (on)
+		CHECK_CMP(VALUE(fd), >=, before + 20);
+	else
+		CHECK_EQ(VALUE(fd), before);
+}
+
 ABI_CASE("ioctl.pause_output", "nonzero pauses, 0 resumes; without a buffer EINVAL")
 {
 	int fd = watch(1, -1);
