@@ -289,24 +289,31 @@ static void watch_ready(uint32_t index)
 		watched_ended(&events.watches[index]);
 }
 
+/* Of pipes and watches; false of others. */
+static bool take_note(uint64_t what)
+{
+	const uint32_t index = (uint32_t)what;
+
+	switch (what >> 32) {
+	case READY_PIPE:
+		pipe_ready(index);
+		return true;
+	case READY_WATCH:
+		watch_ready(index);
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* What is there of pipes and watches, ahead of its turn; false when more may be. */
 static bool look(void)
 {
 	struct epoll_event ready[64];
 	int nr = epoll_wait(events.epoll, ready, sizeof(ready) / sizeof(*ready), 0);
 
-	for (int i = 0; i < nr; i++) {
-		uint32_t index = (uint32_t)ready[i].data.u64;
-
-		switch (ready[i].data.u64 >> 32) {
-		case READY_PIPE:
-			pipe_ready(index);
-			break;
-		case READY_WATCH:
-			watch_ready(index);
-			break;
-		}
-	}
+	for (int i = 0; i < nr; i++)
+		take_note(ready[i].data.u64);
 	return nr < (int)(sizeof(ready) / sizeof(*ready));
 }
 
@@ -429,18 +436,12 @@ int events_open(int epoll)
 
 void events_ready(uint64_t what)
 {
-	uint32_t index = (uint32_t)what;
-
+	if (take_note(what))
+		return;
 	switch (what >> 32) {
 	case READY_SOCKET:
 		for (int i = 0; i < MESSAGES && receive(); i++)
 			;
-		break;
-	case READY_PIPE:
-		pipe_ready(index);
-		break;
-	case READY_WATCH:
-		watch_ready(index);
 		break;
 	case READY_TURN:
 		turn();

@@ -107,18 +107,38 @@ int64_t event_epoll_ctl(struct thread *thread, struct syscall *call)
 	return 0;
 }
 
-static bool find(int epoll, uint64_t data, struct watched *found)
+/*
+ * The next one in @epoll from number *@i on, which moves behind it; the program gave it @data,
+ * where that is not NULL.
+ */
+static bool next_watched(int epoll, unsigned int *i, const uint64_t *data, struct watched *found)
 {
 	bool any = false;
 
 	lock_take(&watched_lock);
-	for (unsigned int i = 0; i < nr_watched && !any; i++)
-		if (is_open(&watched[i]) && watched[i].epoll == epoll && watched[i].data == data) {
-			*found = watched[i];
+	for (; *i < nr_watched && !any; (*i)++)
+		if (is_open(&watched[*i]) && watched[*i].epoll == epoll &&
+		    (!data || watched[*i].data == *data)) {
+			*found = watched[*i];
 			any = true;
 		}
 	lock_give(&watched_lock);
 	return any;
+}
+
+static bool find(int epoll, uint64_t data, struct watched *found)
+{
+	unsigned int i = 0;
+
+	return next_watched(epoll, &i, &data, found);
+}
+
+static bool watches_any(int epoll)
+{
+	struct watched found;
+	unsigned int i = 0;
+
+	return next_watched(epoll, &i, NULL, &found);
 }
 
 /* Of @nr at @list, in the program's memory, those stay where there is something to see. */
@@ -146,32 +166,6 @@ static int64_t sift(int epoll, uint64_t list, int64_t nr)
 	return kept;
 }
 
-static bool watches_any(int epoll)
-{
-	bool any = false;
-
-	lock_take(&watched_lock);
-	for (unsigned int i = 0; i < nr_watched && !any; i++)
-		any = is_open(&watched[i]) && watched[i].epoll == epoll;
-	lock_give(&watched_lock);
-	return any;
-}
-
-/* The next one in @epoll from number *@i on, which moves behind it. */
-static bool next_watched(int epoll, unsigned int *i, struct watched *found)
-{
-	bool any = false;
-
-	lock_take(&watched_lock);
-	for (; *i < nr_watched && !any; (*i)++)
-		if (is_open(&watched[*i]) && watched[*i].epoll == epoll) {
-			*found = watched[*i];
-			any = true;
-		}
-	lock_give(&watched_lock);
-	return any;
-}
-
 /*
  * What there is to see of events now, whether or not the monitor has got round to tell the pipe;
  * @max at most. Those that the kernel has to note as seen come by the kernel alone.
@@ -181,7 +175,7 @@ static int64_t collect(int epoll, uint64_t list, int64_t max)
 	struct watched of;
 	int64_t kept = 0;
 
-	for (unsigned int i = 0; kept < max && next_watched(epoll, &i, &of);) {
+	for (unsigned int i = 0; kept < max && next_watched(epoll, &i, NULL, &of);) {
 		const uint32_t wanted = of.wanted | EPOLLERR | EPOLLHUP;
 		struct epoll_event item = {.data = of.data};
 
