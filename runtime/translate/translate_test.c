@@ -635,13 +635,32 @@ static bool holds(unsigned int condition, uint64_t rflags)
 	return bases[condition >> 1 & 7] != (condition & 1);
 }
 
+/* loopne, loope, loop, jrcxz. Where one goes does not tell: that may be the next instruction. */
+static bool loops(const struct insn *insn, const struct regs *regs)
+{
+	const bool z = regs->rflags & 0x40;
+	uint64_t rcx = regs->gpr[REG_RCX];
+
+	if (insn->prefixes & PREFIX_ADDRESS)
+		rcx = (uint32_t)rcx;
+	switch (insn->opcode & 3) {
+	case 0:
+		return rcx != 1 && !z;
+	case 1:
+		return rcx != 1 && z;
+	case 2:
+		return rcx != 1;
+	}
+	return !rcx;
+}
+
+static bool jumps(const struct insn *insn, const struct regs *regs)
+{
+	return insn->class == INSN_JCC ? holds(insn->opcode, regs->rflags) : loops(insn, regs);
+}
+
 static void add_insn(struct sums *sums, const struct insn *insn, unsigned int i)
 {
-	const struct regs *regs = &trace.states[i];
-	const uint64_t next = regs->rip + insn->length;
-	const bool jumps = insn->class == INSN_JCC
-				   ? holds(insn->opcode, regs->rflags)
-				   : i + 1 < trace.n && trace.states[i + 1].rip != next;
 	struct insn_effects effects;
 
 	insn_effects(insn, &effects);
@@ -654,7 +673,7 @@ static void add_insn(struct sums *sums, const struct insn *insn, unsigned int i)
 	case INSN_JCC:
 	case INSN_LOOP:
 		sums->of[CORE_BRANCHES_CONDITIONAL]++;
-		sums->of[CORE_BRANCHES_TAKEN] += jumps;
+		sums->of[CORE_BRANCHES_TAKEN] += jumps(insn, &trace.states[i]);
 		break;
 	case INSN_CALL_INDIRECT:
 	case INSN_JMP_INDIRECT:
