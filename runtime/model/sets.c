@@ -200,7 +200,8 @@ uint64_t far_place(struct far_sets *sets, const struct machine_cache *cache, uin
 		if (room_for(cache->ways) - 4 + i >= cache->ways)
 			sets->no_ways[i] = FAR_TIME_END;
 	size = 2 * sizeof(uint32_t) * cache->sets << sets->shift;
-	sets->guesses = memory + size;
+	if (memory)
+		sets->guesses = memory + size;
 	return size + FAR_GUESSES;
 }
 

@@ -115,10 +115,11 @@ static inline uint32_t *far_set(const struct far_sets *sets, uint64_t key)
 /* It will be asked for @key before long. */
 static inline void far_expect(const struct far_sets *sets, uint64_t key)
 {
-	const uint32_t *set = far_set(sets, key);
+	const uint32_t *set;
 
 	if (!sets->tags)
 		return;
+	set = far_set(sets, key);
 	__builtin_prefetch(set, 1);
 	__builtin_prefetch(set + (1u << sets->shift), 1);
 }
