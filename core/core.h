@@ -133,12 +133,15 @@ struct core_target {
 int64_t core_open(const struct perf_event_attr *attr, const struct core_target *target,
 		  uint32_t group, unsigned long flags, const struct core_rights *rights);
 
-/* @task, the caller's, has given what it opened last a descriptor, or closed it: until then the
- * event ends with the task. */
-void core_opened_by(struct core_task *task);
+/*
+ * @task, the caller's, has given what it opened last a descriptor; or, if not @kept, has none for
+ * it, and it is closed. Until then the event ends with the task.
+ */
+void core_opened_by(struct core_task *task, bool kept);
 
-/* The last descriptor of @event is gone. */
-void core_close(uint32_t event);
+/* The last descriptor of @event is gone, if it is still that of this generation: it may have ended
+ * with who was about to open it. */
+void core_close(uint32_t event, uint32_t generation);
 
 /* PERF_EVENT_IOC_ID and PERF_FORMAT_ID. */
 uint64_t core_event_id(uint32_t event);

@@ -107,7 +107,7 @@ static int ask_core(struct request *request)
 		result = core_open(&padded.attr, &target, groups[request->group], 0, &test.rights);
 	if (result < 0)
 		return (int)-result;
-	core_close((uint32_t)result);
+	tree_close((uint32_t)result);
 	return 0;
 }
 

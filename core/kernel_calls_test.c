@@ -255,7 +255,7 @@ static void open_one(void)
 static void close_one(struct pair *pair)
 {
 	close(pair->fd);
-	core_close(pair->event);
+	tree_close(pair->event);
 	pair->open = false;
 	/* members that are set free begin when the thread is next put on a processor */
 	usleep(1);

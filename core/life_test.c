@@ -144,8 +144,8 @@ static void copies_are_in_groups_and_obey(void **state)
 	core_enable(member, true);
 	tree_work(2);
 	assert_int_equal(tree_value(leader), 7);
-	core_close(leader);
-	core_close(member);
+	tree_close(leader);
+	tree_close(member);
 	assert_int_equal(core_nr_events(), 0);
 	assert_int_equal(core_task(3)->wanted, 0);
 	assert_int_equal(core_task(3)->events, 0);
@@ -193,7 +193,7 @@ static void a_group_that_has_changed_cannot_be_read_with_its_copies(void **state
 	tree_run(2);
 	tree_exit();
 	assert_int_equal(core_read(leader, words, sizeof(words)), 24);
-	core_close(member);
+	tree_close(member);
 	assert_int_equal(core_read(leader, words, sizeof(words)), 16);
 }
 
@@ -282,10 +282,10 @@ static void an_event_outlives_its_task(void **state)
 	tree_clone(2, 0);
 	tree_run(2);
 	tree_work(50);
-	core_close(leader);
+	tree_close(leader);
 	core_read(member, words, sizeof(words));
 	assert_int_equal(words[0], 1);
-	core_close(member);
+	tree_close(member);
 	assert_int_equal(core_nr_events(), 0);
 	assert_int_equal(core_task(2)->events, 0);
 }
@@ -322,7 +322,7 @@ static void the_creator_may_go_first(void **state)
 	tree_exit();
 	tree_work(3);
 	assert_int_equal(tree_value(event), 3);
-	core_close(event);
+	tree_close(event);
 	assert_int_equal(core_nr_events(), 0);
 }
 
@@ -373,7 +373,7 @@ static void exec_enables_and_removes(void **state)
 	core_task_exec(fake.task, "again");
 	assert_int_equal(state_of(enabled), CORE_OFF);
 	twice = tree_open(&attr, fake.task, -1, 0);
-	core_close(removed);
+	tree_close(removed);
 	assert_int_equal(state_of(twice), CORE_OFF);
 }
 
@@ -479,11 +479,11 @@ static void an_event_for_all_counts_all(void **state)
 	off = tree_open(&attr, NULL, 0, 0);
 	tree_work(5);
 	assert_int_equal(tree_value(off), 0);
-	core_close(event);
+	tree_close(event);
 	tree_work(5);
 	assert_int_equal(tree_value(member), 115);
-	core_close(member);
-	core_close(off);
+	tree_close(member);
+	tree_close(off);
 	assert_int_equal(core_nr_events(), 0);
 	assert_int_equal(fake.task->events, 0);
 }
@@ -616,7 +616,7 @@ static void groups_take_turns(void **state)
 		assert_int_equal(count.value, 200);
 	}
 	for (unsigned int i = 2; i < 6; i++)
-		core_close(events[i]);
+		tree_close(events[i]);
 	tree_rotate();
 	assert_false(core_crowded());
 	assert_int_equal(state_of(events[0]), CORE_ACTIVE);
@@ -670,7 +670,7 @@ static void pinned_is_always_there_or_fails(void **state)
 	core_disable(third, false);
 	assert_int_equal(state_of(third), CORE_OFF);
 	assert_int_equal(core_read(third, words, sizeof(words)), 40);
-	core_close(first);
+	tree_close(first);
 	assert_int_equal(state_of(shared), CORE_ACTIVE);
 	core_enable(third, false);
 	assert_int_equal(state_of(third), CORE_ACTIVE);
@@ -715,7 +715,7 @@ static void the_processors_events_come_first(void **state)
 	for (unsigned int i = 0; i < 3; i++) {
 		assert_int_equal(tree_read(of_all[i]).running, 200000);
 		assert_int_equal(tree_value(of_all[i]), 200);
-		core_close(of_all[i]);
+		tree_close(of_all[i]);
 	}
 	assert_int_equal(state_of(task), CORE_ACTIVE);
 }

@@ -265,26 +265,41 @@ int64_t core_open(const struct perf_event_attr *attr, const struct core_target *
 		int err = core_set_output((uint32_t)index, group);
 
 		if (err) {
-			core_close((uint32_t)index);
+			core_close((uint32_t)index, core_event((uint32_t)index)->generation);
 			return err;
 		}
 	}
 	return index;
 }
 
-void core_opened_by(struct core_task *task)
+/* With the tree's lock. */
+static void close(struct core_event *event)
 {
-	task->opening = 0;
+	event->closed = true;
+	if (!event->maps) /* core_unmap_ring() ends it otherwise */
+		core_release_event(event);
 }
 
-void core_close(uint32_t index)
+void core_opened_by(struct core_task *task, bool kept)
+{
+	if (kept) {
+		task->opening = 0;
+		return;
+	}
+	core_tree_lock();
+	if (task->opening)
+		close(core_event(task->opening));
+	task->opening = 0;
+	core_tree_unlock();
+}
+
+void core_close(uint32_t index, uint32_t generation)
 {
 	struct core_event *event = core_event(index);
 
 	core_tree_lock();
-	event->closed = true;
-	if (!event->maps) /* core_unmap_ring() ends it otherwise */
-		core_release_event(event);
+	if (event->state != CORE_FREE && event->generation == generation)
+		close(event);
 	core_tree_unlock();
 }
 

@@ -230,7 +230,7 @@ static void go_on(void)
 	core_views_end(FAKE_OWNER);
 	for (uint32_t i = 1; i <= core_tree()->made; i++)
 		if (core_event(i)->state != CORE_FREE && !core_event(i)->parent)
-			core_close(i);
+			tree_close(i);
 	check_all();
 	assert_int_equal(core_tree()->events, 0);
 	assert_true(core_rings_made() < 16);
@@ -245,7 +245,7 @@ static void go_on(void)
 		assert_int_equal(tree_value(event), 100);
 		assert_true(fake_ring_map(event, 0, 3 * ARENA_PAGE, true, &rights) > 0);
 		fake_ring_unmap(event);
-		core_close(event);
+		tree_close(event);
 	}
 	fake.dead = 0;
 }
@@ -321,18 +321,18 @@ static void end_self(void)
 
 static void close_leader(void)
 {
-	core_close(leader);
+	tree_close(leader);
 }
 
 static void close_for_all(void)
 {
 	fake_ring_unmap(everybodys);
-	core_close(everybodys);
+	tree_close(everybodys);
 }
 
 static void close_mapped(void)
 {
-	core_close(everybodys);
+	tree_close(everybodys);
 }
 
 static void unmap(void)

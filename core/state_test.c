@@ -220,7 +220,7 @@ static void members_of_a_closed_leader_go_on_alone(void **state)
 
 	(void)state;
 	tree_work(3);
-	core_close(leader);
+	tree_close(leader);
 	tree_work(4);
 	assert_int_equal(tree_value(member), 7);
 	assert_int_equal(tree_value(other), 7);
@@ -228,10 +228,10 @@ static void members_of_a_closed_leader_go_on_alone(void **state)
 	/* and may lead */
 	leader = instructions(false, member);
 	assert_int_equal(core_event(member)->members, 1);
-	core_close(leader);
+	tree_close(leader);
 	assert_int_equal(core_event(member)->members, 0);
-	core_close(other);
-	core_close(member);
+	tree_close(other);
+	tree_close(member);
 	assert_int_equal(core_nr_events(), 0);
 	assert_int_equal(fake.task->wanted, 0);
 	assert_int_equal(fake.task->events, 0);
@@ -243,7 +243,7 @@ static void members_that_a_disabled_leader_held_back_are_set_free(void **state)
 
 	(void)state;
 	tree_work(3);
-	core_close(leader);
+	tree_close(leader);
 	tree_work(4);
 	assert_int_equal(tree_value(member), 4);
 	assert_int_equal(tree_read(member).enabled, 4000);
@@ -255,7 +255,7 @@ static void slots_are_used_again_under_another_number(void **state)
 	uint64_t id = core_event_id(event);
 
 	(void)state;
-	core_close(event);
+	tree_close(event);
 	assert_int_equal(instructions(false, 0), event);
 	assert_int_not_equal(core_event(event)->generation, generation);
 	assert_int_not_equal(core_event_id(event), id);
@@ -296,7 +296,7 @@ static void reads_have_what_was_asked_for(void **state)
 			assert_int_equal(words[n++], core_event_id(event));
 		if (bits & PERF_FORMAT_LOST)
 			assert_int_equal(words[n++], 0);
-		core_close(event);
+		tree_close(event);
 	}
 }
 
@@ -329,7 +329,7 @@ static void a_group_is_read_at_once(void **state)
 	assert_int_equal(words[1], 7);
 	assert_int_equal(core_read(single, words, sizeof(words)), 8);
 	assert_int_equal(words[0], 2);
-	core_close(late);
+	tree_close(late);
 	assert_int_equal(core_read(leader, words, sizeof(words)), 72);
 	assert_int_equal(words[0], 2);
 	assert_int_equal(words[7], core_event_id(single));
@@ -374,11 +374,11 @@ static void prctl_is_about_what_the_caller_opened(void **state)
 	assert_int_equal(state_of(mine), CORE_ACTIVE);
 	assert_int_equal(state_of(member), CORE_ACTIVE);
 	assert_int_equal(state_of(remote), CORE_ACTIVE);
-	core_close(member);
+	tree_close(member);
 	core_prctl(other, false);
 	assert_int_equal(state_of(theirs), CORE_OFF);
 	assert_int_equal(state_of(mine), CORE_ACTIVE);
-	core_close(mine);
+	tree_close(mine);
 	core_prctl(me, false);
 	assert_int_equal(state_of(remote), CORE_OFF);
 }
@@ -390,7 +390,7 @@ static void a_kick_goes_to_others_only(void **state)
 	uint32_t event;
 
 	(void)state;
-	core_close(instructions(false, 0));
+	tree_close(instructions(false, 0));
 	assert_int_equal(fake.kicks.nr, 0);
 	event = tree_open(&attr, other, -1, 0);
 	assert_int_equal(fake.kicks.nr, 1);
@@ -426,7 +426,7 @@ static void samples_are_counted_down_through_pauses(void **state)
 	faster = tree_open(&attr, fake.task, -1, 0);
 	core_task_update(fake.task);
 	assert_int_equal(fake.task->counter[CORE_INSTRUCTIONS], -20);
-	core_close(faster);
+	tree_close(faster);
 	core_task_update(fake.task);
 	assert_int_equal(fake.task->counter[CORE_INSTRUCTIONS], -70);
 	assert_int_equal(core_counter_read(fake.task, CORE_INSTRUCTIONS), 80);

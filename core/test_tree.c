@@ -67,6 +67,11 @@ void tree_run(uint32_t page)
 	core_task_update(fake.task);
 }
 
+void tree_close(uint32_t event)
+{
+	core_close(event, core_event(event)->generation);
+}
+
 void tree_exit(void)
 {
 	core_task_exit(fake.task);
@@ -111,7 +116,7 @@ static int64_t open_at(const struct perf_event_attr *attr, struct core_task *tas
 		return err;
 	opened = core_open(&padded.attr, &target, group, 0, &all_rights);
 	if (opened > 0 && fake.task)
-		core_opened_by(fake.task);
+		core_opened_by(fake.task, true);
 	return opened;
 }
 

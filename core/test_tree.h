@@ -35,6 +35,9 @@ void tree_end(void);
 struct core_task *tree_clone(uint32_t page, uint64_t flags);
 /* The task at @page is the caller from now on. */
 void tree_run(uint32_t page);
+/* The last descriptor of @event is gone. */
+void tree_close(uint32_t event);
+
 /* The caller ends; the task at FIRST_PAGE runs. */
 void tree_exit(void);
 

@@ -98,8 +98,7 @@ static void close_event(uint32_t event)
 
 	close(pipe->fd);
 	pipe->fd = -1;
-	if (is_event(event, pipe->generation))
-		core_close(event);
+	core_close(event, pipe->generation);
 }
 
 /* Nobody can ever wait for an event without its pipe: it is closed at once. */
@@ -113,9 +112,12 @@ static void opened(const struct control_message *message, int fd)
 	}
 	if (!room_for_pipe(message->event)) {
 		close(fd);
-		core_close(message->event);
+		core_close(message->event, message->generation);
 		return;
 	}
+	/* The slot's last event may have ended with who was about to open it. */
+	if (events.pipes[message->event].fd >= 0)
+		close(events.pipes[message->event].fd);
 	events.pipes[message->event] = (struct pipe){fd, message->generation};
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	if (epoll_ctl(events.epoll, EPOLL_CTL_ADD, fd, &ready) < 0)

@@ -143,11 +143,9 @@ int64_t event_open(struct thread *thread, struct event_request *request)
 	fd = -ENOMEM;
 	if (affords(thread, request->target.task, (uint32_t)event))
 		fd = event_fd_make((uint32_t)event, request->flags & PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		core_close((uint32_t)event);
-	else if (!request->target.task)
+	if (fd >= 0 && !request->target.task)
 		tasks_watch_all();
-	core_opened_by(core_task(thread->page));
+	core_opened_by(core_task(thread->page), fd >= 0);
 	return fd;
 }
 
