@@ -228,8 +228,10 @@ static void vector_wide(void)
 {
 	const unsigned int reg = any_vector(), high = reg & 8 ? 0 : 0x80, from = any_vector();
 
-	if (!__builtin_cpu_supports("avx2"))
+	if (!__builtin_cpu_supports("avx2")) {
+		vector_memory();
 		return;
+	}
 	switch (any(6)) {
 	case 0: /* vmovdqu [r15 + ...], ymm */
 		PUT(0xc4, 0x41 | high, 0x7e, 0x6f);
@@ -251,8 +253,7 @@ static void vector_wide(void)
 		put_member(1, MEMBER(saved));
 		break;
 	case 5:
-		if (!any(4))
-			PUT(0xc5, 0xfc, 0x77); /* vzeroall */
+		PUT(0xc5, 0xfc, 0x77); /* vzeroall */
 		break;
 	}
 }
