@@ -263,6 +263,20 @@ static void move(struct core_event *event, const struct perf_event_attr *attr, i
 	core_task_unlock(task);
 }
 
+/* What a refused change does: not to copies, but that events for everybody are nothing else. */
+static void restart(struct core_event *event)
+{
+	if (event->everybody) {
+		core_disable(core_index(event), false);
+		if (!event->attr.disabled)
+			core_enable(core_index(event), false);
+		return;
+	}
+	act_here(event, false, &disabling);
+	if (!event->attr.disabled)
+		act_here(event, false, &enabling);
+}
+
 int core_modify(uint32_t index, const struct perf_event_attr *attr)
 {
 	struct core_event *event = core_event(index);
@@ -274,9 +288,7 @@ int core_modify(uint32_t index, const struct perf_event_attr *attr)
 		return CORE_KIND_BIT(event->kind) & CORE_KINDS_CLOCKS ? -EINVAL : -EOPNOTSUPP;
 	kind = core_encoding(attr);
 	if (kind < 0 || !is_another_place(event, attr)) {
-		core_disable(index, false);
-		if (!event->attr.disabled)
-			core_enable(index, false);
+		restart(event);
 		return kind < 0 ? kind : -EINVAL;
 	}
 	core_tree_lock();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Events of several tasks: copies, ends, processors, and counters that do not suffice. */
 #include <errno.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -212,6 +213,28 @@ static void the_copy_of_a_disabled_event_is_disabled(void **state)
 	core_enable(event, false);
 	tree_work(3);
 	assert_int_equal(tree_value(event), 3);
+}
+
+/* Its own event is enabled again, whatever it was, and the copies stay as they are. */
+static void a_refused_change_is_not_inherited(void **state)
+{
+	struct perf_event_attr attr = test_attr(PERF_TYPE_BREAKPOINT, 0);
+	struct padded_attr wrong;
+	uint32_t event;
+
+	(void)state;
+	attr.inherit = 1;
+	attr.bp_type = HW_BREAKPOINT_W;
+	attr.bp_addr = 0x1000;
+	attr.bp_len = 4;
+	event = tree_open(&attr, fake.task, -1, 0);
+	tree_clone(2, 0);
+	core_disable(event, false);
+	attr.bp_len = 3;
+	wrong = test_padded(&attr);
+	assert_int_equal(core_modify(event, &wrong.attr), -EINVAL);
+	assert_int_equal(core_event(event)->state, CORE_ACTIVE);
+	assert_int_equal(core_event(core_event(event)->children)->state, CORE_OFF);
 }
 
 static void many_children_come_and_go(void **state)
@@ -732,6 +755,7 @@ int main(void)
 		CASE(a_group_is_read_with_its_copies),
 		CASE(a_group_that_has_changed_cannot_be_read_with_its_copies),
 		CASE(the_copy_of_a_disabled_event_is_disabled),
+		CASE(a_refused_change_is_not_inherited),
 		CASE(many_children_come_and_go),
 		CASE(an_event_outlives_its_task),
 		CASE(nobody_hangs_up_while_a_child_counts),
