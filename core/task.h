@@ -62,6 +62,7 @@ struct core_task {
 	uint32_t parent;    /* page of the task that began it */
 	bool told;	    /* its parent's events know of it, */
 	bool told_where;    /* and in which name spaces it is */
+	bool told_exec;	    /* its own know what it is about to execute: runtime/linux/exec.c */
 	bool moved;	    /* which may be others than its parent's */
 	int32_t ppid;	    /* the process of its real parent: of a thread, its process's parent */
 	uint32_t next_live; /* pages: the list of who lives, under the lock of the tree */

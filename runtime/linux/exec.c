@@ -3,14 +3,17 @@
 
 #include <asm/errno.h>
 #include <linux/fcntl.h>
+#include <linux/prctl.h>
 
 #include "abi/handover.h"
+#include "core/core.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
+#include "runtime/linux/proc.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/linux/task.h"
@@ -113,6 +116,31 @@ static int64_t make(struct thread *thread, uint64_t number, uint64_t a, uint64_t
 	return result;
 }
 
+/*
+ * A tracer is told of an exec before the new image runs, and finds then what the kernel has told
+ * events of it. So they are told first; all has been looked at that could keep it from succeeding.
+ */
+static void tell_before(struct thread *thread, const struct exec *exec)
+{
+	const char *slash = strrchr(exec->filename, '/');
+
+	if (!thread->events.events || !arena_events() || !proc_tracer_of(thread->tid))
+		return;
+	core_task_exec(&thread->events, slash ? slash + 1 : exec->filename);
+	thread->events.told_exec = true;
+}
+
+static void tell_of_failure(struct thread *thread)
+{
+	char comm[sizeof(thread->events.comm)] = "";
+
+	if (!thread->events.told_exec)
+		return;
+	thread->events.told_exec = false;
+	sys(__NR_prctl, PR_GET_NAME, comm);
+	core_task_comm(&thread->events, &thread->events, comm);
+}
+
 /* Becomes tally-rt again. @program stays open in it. */
 static int64_t become(struct thread *thread, const struct exec *exec, int program, uint64_t argv,
 		      uint64_t envp)
@@ -133,6 +161,8 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 		/* Of a vfork child it is its parent's memory, which stays. */
 		thread->events.views = thread->task->vfork ? 0 : event_maps_owner();
 	}
+	if (!error && thread)
+		tell_before(thread, exec);
 	if (!error) {
 		error = make(thread, __NR_execveat, (uint64_t)descriptors.runtime, (uint64_t) "",
 			     (uint64_t)lists.argv, (uint64_t)lists.envp, AT_EMPTY_PATH);
@@ -146,6 +176,7 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 		thread->task->exec_lists = NULL;
 		thread->task->handed_over = false;
 		thread->events.views = 0;
+		tell_of_failure(thread);
 		thread->handed_over = 0;
 	}
 	return error;

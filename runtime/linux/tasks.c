@@ -80,7 +80,9 @@ static void executed(struct thread *thread)
 		core_views_end(task->views);
 	task->views = 0;
 	sys(__NR_prctl, PR_GET_NAME, comm);
-	core_task_exec(task, comm);
+	if (!task->told_exec)
+		core_task_exec(task, comm);
+	task->told_exec = false;
 	event_mapped_all(thread);
 	settle(thread);
 }

@@ -855,6 +855,49 @@ static void case_children_that_are_stopped(void)
 	say("refused: %d\n", refused);
 }
 
+/* What the events of a traced task are told of its exec is there when its tracer is. */
+static void case_exec_of_a_traced_child(void)
+{
+	struct perf_event_attr attr = faults();
+	const struct perf_event_mmap_page *page;
+	const char *data;
+	pid_t child;
+	int fd, status;
+
+	close(own_faults());
+	child = fork();
+	if (!child) {
+		need(!ptrace(PTRACE_TRACEME, 0, NULL, NULL));
+		raise(SIGSTOP);
+		execl("/nonexistent", "nonexistent", NULL);
+		execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	need(waitpid(child, &status, 0) == child && WIFSTOPPED(status));
+	attr.config = PERF_COUNT_SW_DUMMY;
+	attr.comm = attr.comm_exec = 1;
+	fd = open_event(&attr, child, -1, -1, 0);
+	need(fd >= 0);
+	page = mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	need(page != MAP_FAILED);
+	data = (const char *)page + PAGE;
+	need(!ptrace(PTRACE_CONT, child, NULL, NULL));
+	need(waitpid(child, &status, 0) == child);
+	say("stopped: %d\n", WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+	for (uint64_t at = 0; at < page->data_head;) {
+		const struct perf_event_header *header = (const void *)(data + at);
+
+		say("record %u, exec %d: %s\n", header->type,
+		    (header->misc & PERF_RECORD_MISC_COMM_EXEC) != 0,
+		    (const char *)(header + 1) + 8);
+		at += header->size;
+	}
+	need(!ptrace(PTRACE_CONT, child, NULL, NULL));
+	need(waitpid(child, &status, 0) == child);
+	say_status("then", status);
+	say("%d bytes in all\n", (int)page->data_head);
+}
+
 static void case_epoll(void)
 {
 	struct epoll_event item = {.events = EPOLLIN, .data.u64 = 0x123456789abcdef}, seen;
@@ -943,6 +986,7 @@ const struct test_case cases[] = {
 	{"poll_for_a_violent_end", case_poll_for_a_violent_end},
 	{"poll_is_taken", case_poll_is_taken},
 	{"children_that_are_stopped", case_children_that_are_stopped},
+	{"exec_of_a_traced_child", case_exec_of_a_traced_child},
 	{"epoll", case_epoll},
 	{"signal", case_signal},
 	{NULL, NULL},
