@@ -743,6 +743,26 @@ static void the_processors_events_come_first(void **state)
 	assert_int_equal(state_of(task), CORE_ACTIVE);
 }
 
+/* Somebody else has ended it already: with who was about to open it. */
+static void an_event_is_closed_once(void **state)
+{
+	struct perf_event_attr attr = test_instructions();
+	uint32_t event, other, generation;
+
+	(void)state;
+	event = tree_open(&attr, core_task(FIRST_PAGE), -1, 0);
+	generation = core_event(event)->generation;
+	core_close(event, generation);
+	core_close(event, generation);
+	assert_int_equal(core_tree()->events, 0);
+	event = tree_open(&attr, core_task(FIRST_PAGE), -1, 0);
+	other = tree_open(&attr, core_task(FIRST_PAGE), -1, 0);
+	assert_int_not_equal(event, other);
+	core_close(event, generation);
+	tree_work(10);
+	assert_int_equal(tree_value(event), 10);
+}
+
 #define CASE(name)	   cmocka_unit_test_setup_teardown(name, begin, end)
 #define CASE_CROWDED(name) cmocka_unit_test_setup_teardown(name, begin_with_two_counters, end)
 
@@ -760,6 +780,7 @@ int main(void)
 		CASE(an_event_outlives_its_task),
 		CASE(nobody_hangs_up_while_a_child_counts),
 		CASE(the_creator_may_go_first),
+		CASE(an_event_is_closed_once),
 		CASE(who_was_killed_ends_like_others),
 		CASE(exec_enables_and_removes),
 		CASE(copies_are_enabled_and_removed_on_exec_too),

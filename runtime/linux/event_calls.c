@@ -201,6 +201,8 @@ static const struct concerned {
 	[__NR_mprotect] = {.maps = true},
 	[__NR_mremap] = {.maps = true},
 	[__NR_munmap] = {.maps = true},
+	[__NR_madvise] = {.maps = true},
+	[__NR_remap_file_pages] = {.maps = true},
 	[__NR_newfstatat] = {.handler = event_fstatat},
 	[__NR_poll] = {.whole = event_poll},
 	[__NR_ppoll] = {.whole = event_poll},

@@ -20,6 +20,10 @@
 #include "runtime/lock.h"
 #include "runtime/sys.h"
 
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
 /* More rings than a program has processors times sets of events. */
 enum { MAPS = 4096 };
 
@@ -169,6 +173,27 @@ static int64_t remap(struct thread *thread, struct syscall *call)
 	return result;
 }
 
+/* As the kernel answers for its own: it would take pages away, or give them to others. To the
+ * arena's file they would be done. */
+static int64_t advise(uint64_t advice)
+{
+	switch ((int)advice) {
+	case MADV_REMOVE:
+		return -ENODEV;
+	case MADV_DONTNEED:
+	case MADV_DONTNEED_LOCKED:
+	case MADV_DOFORK:
+	case MADV_DODUMP:
+	case MADV_COLD:
+	case MADV_PAGEOUT:
+	case MADV_POPULATE_READ:
+	case MADV_POPULATE_WRITE:
+		return -EINVAL;
+	default:
+		return EVENT_CALL_OTHER;
+	}
+}
+
 int64_t event_map_call(struct thread *thread, struct syscall *call)
 {
 	const uint64_t start = call->args[0], size = call->args[1];
@@ -180,6 +205,8 @@ int64_t event_map_call(struct thread *thread, struct syscall *call)
 	case __NR_munmap:
 	case __NR_mprotect:
 	case __NR_mremap:
+	case __NR_madvise:
+	case __NR_remap_file_pages:
 		break;
 	case __NR_mmap:
 		if (!(call->args[3] & MAP_FIXED) || call->args[3] & MAP_FIXED_NOREPLACE)
@@ -191,7 +218,10 @@ int64_t event_map_call(struct thread *thread, struct syscall *call)
 	found = look(start, PAGE_UP(start + size));
 	if (found == NONE)
 		return EVENT_CALL_OTHER;
-	if (found == PART)
+	if ((uint32_t)call->number == __NR_madvise)
+		return advise(call->args[2]);
+	/* What is behind it in the arena is others'. */
+	if (found == PART || (uint32_t)call->number == __NR_remap_file_pages)
 		return -EINVAL;
 	switch ((uint32_t)call->number) {
 	case __NR_munmap:

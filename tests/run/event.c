@@ -647,6 +647,22 @@ static void case_map(void)
 	TRY(munmap(ring, RING));
 }
 
+/* Whatever is said of a ring's memory, it stays, and leads nowhere else. */
+static void case_map_advised(void)
+{
+	int fd = own_faults();
+	struct perf_event_mmap_page *ring =
+		mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	need(ring != MAP_FAILED);
+	for (int advice = 0; advice < 25; advice++) {
+		madvise(ring, RING, advice);
+		madvise(ring, PAGE, advice);
+	}
+	say("another place: %s\n", result_name(remap_file_pages(ring, PAGE, 0, 1, 0)));
+	say("its page is %s\n", ring->data_offset == PAGE ? "there" : "gone");
+}
+
 static void case_map_replaced(void)
 {
 	int fd = own_faults();
@@ -976,6 +992,7 @@ const struct test_case cases[] = {
 	{"groups", case_groups},
 	{"prctl", case_prctl},
 	{"map", case_map},
+	{"map_advised", case_map_advised},
 	{"map_replaced", case_map_replaced},
 	{"map_of_the_dead", case_map_of_the_dead},
 	{"map_again_and_again", case_map_again_and_again},
