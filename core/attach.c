@@ -46,6 +46,7 @@ void core_note_event(struct core_task *task, const struct core_event *event)
 {
 	task->software |= CORE_KIND_BIT(event->kind) & CORE_KINDS_SOFTWARE;
 	task->switches |= event->attr.context_switch;
+	task->mappings |= event->attr.mmap | event->attr.mmap2 | event->attr.mmap_data;
 	task->exclusive |= event->attr.exclusive;
 	if (event->cpu >= 0)
 		bind(task);
@@ -84,6 +85,7 @@ void core_detach_event(struct core_task *task, struct core_event *event)
 		task->exclusive = false;
 		task->bound = false;
 		task->switches = false;
+		task->mappings = false;
 		task->grouped = false;
 	}
 }

@@ -284,7 +284,7 @@ static void tell_mapping(struct core_event *event, const struct core_task *task,
 
 void core_mapped(struct core_task *task, const struct core_mapping *mapping)
 {
-	if (!task->events)
+	if (!task->mappings)
 		return;
 	core_lock(&task->lock);
 	core_for_each_newest(event, task)

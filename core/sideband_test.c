@@ -398,8 +398,13 @@ static void mappings(void **state)
 	struct listening codes, datas;
 
 	(void)state;
+	attr.comm = 1;
+	listen(&attr);
+	attr.comm = 0;
+	assert_false(fake.task->mappings); /* to find out what is mapped takes long */
 	attr.mmap = 1;
 	codes = listen(&attr);
+	assert_true(fake.task->mappings);
 	attr.mmap = 0;
 	attr.mmap_data = 1;
 	datas = listen(&attr);

@@ -79,7 +79,8 @@ struct core_task {
 	bool bound;	   /* some event depends on the processor, */
 	bool grouped;	   /* or on the cgroup */
 	bool mapped;	   /* some event's mmap page tells how its clock goes */
-	bool switches;	   /* some event wants to be told when it does not run */
+	bool switches;	   /* some event wants to be told when it does not run, */
+	bool mappings;	   /* or what it maps */
 	bool passed;	   /* the kernel has, or had, events of its, which it keeps through exec */
 	uint64_t software; /* kinds of software events in the list */
 	uint64_t now;	   /* its clock, as of the last look: core/count.h, */

@@ -101,7 +101,7 @@ static void mapped(struct thread *thread, uint64_t start, uint64_t size, const c
 	struct maps_entry entry;
 	struct maps_file file;
 
-	if (!thread->events.events || !size || !arena_events() ||
+	if (!thread->events.mappings || !size || !arena_events() ||
 	    !maps_find_file(start, &entry, &file))
 		return;
 	if (as)
@@ -138,7 +138,7 @@ void event_mapped_all(struct thread *thread)
 	struct maps_entry entry;
 	struct maps_file file;
 
-	if (!thread->events.events || !arena_events() || !maps_open(&reader))
+	if (!thread->events.mappings || !arena_events() || !maps_open(&reader))
 		return;
 	while (maps_next(&reader, &entry, &file))
 		if (entry.start < ADDRESS_MAX && !is_own(entry.start))
