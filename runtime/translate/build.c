@@ -196,7 +196,7 @@ static enum next step(struct builder *b)
 	mark_pc(b, b->pc, 0);
 	if (b->draft)
 		b->draft->insns[b->nr_insns] =
-			(struct position){b->pc, offset_here(b), count_is_even(b)};
+			(struct position){b->pc, offset_here(b), count_may_enter(b)};
 	if (b->count.kinds)
 		count_before(b);
 	if (b->trace.on)

@@ -482,7 +482,7 @@ static void reset(struct cache *cache)
 		.hot = cache->blocks.memory + BLOCKS_SIZE,
 		.cold = cache->blocks.memory + TRANSLATE_BLOCKS_SIZE,
 	};
-	cache->code_next = WAYS_OUT + (cache->lookup.vectors ? AMOUNTS_BYTES : 0);
+	cache->code_next = WAYS_OUT + (cache->lookup.vectors ? AMOUNTS_BYTES + NEARNESS_BYTES : 0);
 	cache->nr_fragments = cache->nr_entries = cache->nr_sources = 1;
 	cache->nr_targets = FIRST_EXIT;
 	cache->nr_exits = 1;
@@ -509,6 +509,7 @@ void cache_init(struct cache *cache, const struct translate_memory *memory)
 	emit_ways_out(&b);
 	tables_init(cache, memory->tables);
 	reset(cache);
+	count_init(cache);
 }
 
 void cache_disconnect(struct cache *cache)

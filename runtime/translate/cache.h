@@ -75,7 +75,7 @@ struct fragment {
 	int32_t other_pages[FRAGMENT_PAGES - 1];
 	uint32_t page_next[FRAGMENT_PAGES]; /* of the fragments that have the same page */
 	uint32_t source;   /* offset of a copy of the program's code, if that may change */
-	uint64_t marks[3]; /* enum count_mark, a bit for each instruction */
+	uint64_t marks[5]; /* enum count_mark, a bit for each instruction */
 	uint16_t nr_insns;
 	uint8_t checked; /* bytes that it compares */
 	uint8_t nr_entries;

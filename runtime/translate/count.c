@@ -27,10 +27,21 @@
  *
  * and keep it until something is to be added. All this is done by instructions without VEX, since
  * they leave the rest of ymm15 and zmm15 alone, which so remain the program's own all the time.
+ *
+ * Where somebody waits for a counter to get to 0, it is looked wherever a fragment is entered
+ * whether it is near, which is when its upper bits are all set:
+ *
+ *	mov %rax, %gs:RAX; lahf; seto %al	if flags are not dead
+ *	ptest NEARNESS(%rip), %xmm15
+ *	jc out					as EXIT_DUE
+ *	add $0x7f, %al; sahf; mov %gs:RAX, %rax
+ *
+ * and the thread goes on in code that checks before each instruction (due.c).
  */
 #include "runtime/translate/count.h"
 
 #include "runtime/translate/build.h"
+#include "runtime/translate/tables.h"
 
 _Static_assert(AMOUNTS_BYTES % 64 == 0, "");
 
@@ -53,11 +64,18 @@ static uint8_t pairs_of(uint64_t kinds)
 	return pairs;
 }
 
+/* It is older than BMI2, by which it is known here; who has neither counts as in due.c. */
+static bool has_ptest(void)
+{
+	return tables_index() != INDEX_MOVZX;
+}
+
 unsigned int count_registers(const struct instrumentation *does)
 {
 	const uint8_t pairs = pairs_of(does->counted & CORE_KINDS_EXACT);
 
-	if (!pairs || does->checked || does->counted & CORE_KINDS_MODEL)
+	if (!pairs || does->counted & CORE_KINDS_MODEL ||
+	    (does->checked && (does->extras & INSTRUMENT_FINE || !has_ptest())))
 		return 0;
 	return pairs == 1 ? 1 : COUNT_PAIRS;
 }
@@ -305,9 +323,34 @@ static bool is_call(const struct insn *insn)
 	return insn->class == INSN_CALL || insn->class == INSN_CALL_INDIRECT;
 }
 
-bool count_is_even(const struct builder *b)
+static bool is_even(const struct builder *b)
 {
 	return is_nothing(&b->count.left) && !b->count.theirs;
+}
+
+bool count_may_enter(const struct builder *b)
+{
+	return is_even(b) && (!b->count.checked || is_marked(b, MARK_LOOKS));
+}
+
+/*
+ * Whether the next instruction is looked before, wherever the call at hand goes. Where calls lead
+ * to nothing but calls somebody has to look.
+ */
+static bool call_is_followed(struct builder *b)
+{
+	struct insn first;
+
+	return b->insn.class == INSN_CALL && due_look(b, insn_target(&b->insn, b->pc), &first) &&
+	       !is_call(&first);
+}
+
+/* Every way in is looked at, but for calls whose target is. */
+static bool looks(struct builder *b)
+{
+	if (!b->count.checked || b->fragment->flags & FRAGMENT_STEP)
+		return false;
+	return b->count.arrives || (is_marked(b, MARK_ENTERED) && !call_is_followed(b));
 }
 
 void count_entry(struct builder *b)
@@ -318,7 +361,9 @@ void count_entry(struct builder *b)
 		return;
 	if (!b->asked && (is_call(&b->insn) || is_target(c, b->pc)))
 		set_mark(b, MARK_ENTERED);
-	if (!is_marked(b, MARK_ENTERED) || count_is_even(b))
+	if (!b->asked && looks(b))
+		set_mark(b, MARK_LOOKS);
+	if (!is_marked(b, MARK_ENTERED) || is_even(b))
 		return;
 	mark_pc(b, b->pc, 0);
 	add(b, c->left, b->pc);
@@ -335,6 +380,84 @@ static void store(struct builder *b)
 static bool leads_back(const struct builder *b)
 {
 	return insn_target(&b->insn, b->pc) <= b->pc;
+}
+
+/* ---- whether a counter is near to 0 ---- */
+
+/*
+ * From one look to the next it is no farther than that: a fragment, and a call amid another. An
+ * instruction has three operands at most. A counter that got to 0 in between would not be seen.
+ */
+enum { NEAR = 128, NEAR_OPERANDS = 256 };
+
+_Static_assert(COUNT_INSNS + 2 < NEAR && 3 * (COUNT_INSNS + 2) < NEAR_OPERANDS, "");
+
+static uint64_t *nearness(const struct cache *cache, unsigned int kind)
+{
+	return (uint64_t *)(cache->lookup.code + WAYS_OUT + AMOUNTS_BYTES + 16 * kind);
+}
+
+static int64_t near_to(unsigned int kind)
+{
+	return CORE_KIND_BIT(kind) & OPERANDS ? NEAR_OPERANDS : NEAR;
+}
+
+bool count_is_near(const int64_t *counters, uint64_t kinds)
+{
+	for (; kinds; kinds &= kinds - 1) {
+		const unsigned int kind = __builtin_ctzl(kinds);
+
+		if (counters[kind] >= -near_to(kind))
+			return true;
+	}
+	return false;
+}
+
+void count_init(struct cache *cache)
+{
+	if (!cache->lookup.vectors)
+		return;
+	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
+		nearness(cache, kind)[kind % 2] = (uint64_t)-near_to(kind);
+}
+
+/* ptest NEARNESS(%rip), %xmm; jc out */
+static void emit_near_check(struct builder *b, unsigned int kind, enum how how)
+{
+	struct count *c = &b->count;
+
+	EMIT(b, 0x66, 0x44, 0x0f, 0x38, 0x17);
+	emit8(b, 0x05 | (7 - kind / 2) << 3);
+	emit_relative(b, (uint64_t)nearness(b->cache, kind));
+	EMIT(b, 0x0f, 0x82, 0, 0, 0, 0);
+	c->near[c->nr_near++] = (struct near){b->at, b->pc, how};
+}
+
+static void look(struct builder *b)
+{
+	enum how how = KEEPING_FLAGS;
+
+	if (due_flags_dead(b, b->pc))
+		set_mark(b, MARK_FREE);
+	if (is_marked(b, MARK_FREE))
+		how = FREELY;
+	due_borrow(b, b->pc, how);
+	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
+		if (b->count.checked >> kind & 1)
+			emit_near_check(b, kind, how);
+	due_give_back(b, b->pc, how);
+}
+
+static void emit_near_exit(struct builder *b, const struct near *near)
+{
+	const uint32_t relative = b->at - near->site;
+
+	__builtin_memcpy(near->site - 4, &relative, 4);
+	b->pc = near->pc;
+	b->count.left = b->count.insn = (struct counts){0};
+	due_mark(b, near->pc, near->how);
+	due_give_back(b, near->pc, near->how);
+	emit_exit_jump(b, near->pc, EXIT_DUE);
 }
 
 /* ---- instructions ---- */
@@ -393,6 +516,9 @@ void count_before(struct builder *b)
 		due_before(b);
 		return;
 	}
+	if (is_marked(b, MARK_LOOKS))
+		look(b);
+	c->arrives = is_call(&b->insn);
 	c->insn = count_insn(c, &b->insn);
 	if (b->insn.class == INSN_PLAIN) { /* if it leaves, it calls count_leave() */
 		before_plain(b);
@@ -448,7 +574,7 @@ void count_close(struct builder *b)
 		due_close(b);
 		return;
 	}
-	if (count_is_even(b))
+	if (is_even(b))
 		return;
 	mark_pc(b, b->pc, 0);
 	add(b, b->count.left, b->pc);
@@ -493,8 +619,26 @@ void count_start(struct builder *b, struct late *late)
 		if (c->kinds >> kind & 1)
 			c->mask[kind / 8] |= 0xffUL << kind % 8 * 8;
 	c->pairs = b->cache->lookup.vectors ? pairs_of(c->kinds) : 0;
+	c->checked = c->kinds & b->cache->does.checked;
+	c->arrives = true;
 	if (c->kinds && !c->pairs)
 		due_start(b, late);
+}
+
+enum { CHECK_BYTES = 16, NEAR_BYTES = 24, KEEP_BYTES = 9 + 4 + 3 + 9 };
+
+static unsigned int nr_checked(const struct count *c)
+{
+	unsigned int n = 0;
+
+	for (uint64_t kinds = c->checked; kinds; kinds &= kinds - 1)
+		n++;
+	return n;
+}
+
+static unsigned int check_bytes(const struct count *c)
+{
+	return c->checked ? KEEP_BYTES + CHECK_BYTES * nr_checked(c) : 0;
 }
 
 unsigned int count_before_bytes(const struct builder *b)
@@ -509,14 +653,16 @@ unsigned int count_before_bytes(const struct builder *b)
 	for (unsigned int kind = 1; kind < COUNT_KINDS; kind += 2)
 		if (c->left.of[kind] > AMOUNTS_OF_SECOND - 4)
 			additions = 10;
-	return registers_of(b) * (additions * ADD_BYTES + (lends ? 5 : 1) * MOVE_BYTES);
+	return registers_of(b) * (additions * ADD_BYTES + (lends ? 5 : 1) * MOVE_BYTES) +
+	       check_bytes(c);
 }
 
 unsigned int count_bytes(const struct builder *b)
 {
 	if (!b->count.pairs)
 		return (b->count.due.nr_late + b->count.due.lates) * b->count.due.bytes;
-	return registers_of(b) * (10 * ADD_BYTES + 5 * MOVE_BYTES);
+	return registers_of(b) * (10 * ADD_BYTES + 5 * MOVE_BYTES) + check_bytes(&b->count) +
+	       b->count.nr_near * NEAR_BYTES;
 }
 
 void count_thunk(struct builder *b, const struct counts *counts)
@@ -536,11 +682,14 @@ void count_late(struct builder *b)
 {
 	if (!b->count.pairs)
 		due_late(b);
+	for (unsigned int i = 0; i < b->count.nr_near; i++)
+		emit_near_exit(b, &b->count.near[i]);
 }
 
 bool count_room(const struct builder *b)
 {
-	return b->count.pairs || due_room(b);
+	return b->count.pairs ? b->count.nr_near + nr_checked(&b->count) <= COUNT_NEAR_MAX
+			      : due_room(b);
 }
 
 struct counts count_state(const struct builder *b, const struct state *state)

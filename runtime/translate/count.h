@@ -12,6 +12,7 @@
 #include "runtime/translate/translate.h"
 
 struct builder;
+struct cache;
 struct state;
 struct instrumentation;
 
@@ -30,11 +31,19 @@ enum { COUNT_INSNS = 64 };
 enum count_mark {
 	MARK_ENTERED, /* it can be reached otherwise than from the one before */
 	MARK_AHEAD,   /* what is added before it is for the jcc behind it, too, */
-	MARK_BACK,    /* which leads back */
+	MARK_BACK,    /* which leads back; */
+	MARK_LOOKS,   /* before it, it is looked whether a counter is near */
+	MARK_FREE,    /* and flags are dead there */
 };
+
+/* Behind the amounts: for each kind, the bits that are all set when its counter is near to 0. */
+enum { NEARNESS_BYTES = 16 * COUNT_KINDS };
 
 /* Addresses where the fragment's own branches lead. */
 enum { COUNT_TARGETS = 32 };
+
+/* Ways out of a fragment to who waits for a counter. */
+enum { COUNT_NEAR_MAX = 32 };
 
 struct count {
 	uint64_t kinds;	    /* of enum core_kind, that this fragment counts */
@@ -48,8 +57,23 @@ struct count {
 	unsigned int nr_targets;
 	uint64_t targets[COUNT_TARGETS];
 	uint64_t some_targets; /* a bit for each, by its lowest bits */
-	struct due due;	       /* where somebody waits for an overflow */
+	uint64_t checked;      /* kinds that somebody waits for */
+	bool arrives;	       /* the instruction at hand is where the fragment is entered, or a
+				* return comes back to it */
+	unsigned int nr_near;
+	struct near {
+		uint8_t *site; /* behind its rel32 */
+		uint64_t pc;
+		uint8_t how; /* enum how */
+	} near[COUNT_NEAR_MAX];
+	struct due due; /* how it is done before each instruction */
 };
+
+/* Puts down what code will compare with. */
+void count_init(struct cache *cache);
+
+/* Whether code that looks only whether a counter is near, of @kinds, might look too late. */
+bool count_is_near(const int64_t *counters, uint64_t kinds);
 
 /* How many vector registers code has that does that. */
 unsigned int count_registers(const struct instrumentation *does);
@@ -63,8 +87,8 @@ void count_target(struct builder *b, uint64_t target);
 /* Before anything of the instruction at hand: what could be an entry is made one. */
 void count_entry(struct builder *b);
 
-/* Whether it is one here. */
-bool count_is_even(const struct builder *b);
+/* Whether it can be one here. */
+bool count_may_enter(const struct builder *b);
 
 /* Around each instruction. */
 void count_before(struct builder *b);

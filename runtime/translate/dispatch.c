@@ -255,6 +255,12 @@ static bool is_due(const struct thread *thread)
 	return false;
 }
 
+/* Such code sees counters only as long as they are below 0, and does not look in steps. */
+static bool looks_only_whether_near(const struct thread *thread)
+{
+	return cache_of(thread)->lookup.vectors && cache_of(thread)->does.checked;
+}
+
 static bool checks_finely(const struct thread *thread)
 {
 	return cache_of(thread)->does.extras & INSTRUMENT_FINE;
@@ -322,6 +328,15 @@ static void go_on(struct thread *thread, enum arrival arrival)
 			thread->inside = 0;
 			linux_deliver(thread);
 			arrival = ARRIVE_DIRECT;
+		}
+		if (looks_only_whether_near(thread) &&
+		    count_is_near(thread->events.counter, cache_of(thread)->does.checked)) {
+			/* What is ready is ready for the other cache. */
+			thread->step = 0;
+			thread->inside = 0;
+			go_slowly(thread);
+			arrival = ARRIVE_DIRECT;
+			continue;
 		}
 		if (cache_of(thread)->does.extras) {
 			if (cache_is_slow(cache_of(thread)))

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counting where somebody waits for a counter to get to 0. A *segment* is a run of a fragment that
- * is entered at its beginning and usually left at its end: at a call, at a condition that leads
- * backwards, at the end of the fragment. All that it does is added when it begins, and the counter,
- * which is negative until somebody is to be told, is looked at:
+ * Counting where a counter is about to get to 0 for which somebody waits: there each instruction is
+ * a segment of its own. And where it is far from that, if count.c has no means to look.
+ *
+ * A *segment* is a run of a fragment that is entered at its beginning and usually left at its
+ * end: at a call, at a condition that leads backwards, at the end of the fragment. All that it does
+ * is added when it begins, and the counter, which is negative until somebody is to be told, is
+ * looked at:
  *
  *	addq $sum, %gs:COUNTER		for each kind that is counted,
  *	jns 2f				and checked
@@ -67,8 +70,7 @@ static bool depends_on(struct builder *b, uint64_t pc)
 		take_page(b, page));
 }
 
-/* Decodes what is at @pc, on one page. */
-static bool look(struct builder *b, uint64_t pc, struct insn *insn)
+bool due_look(struct builder *b, uint64_t pc, struct insn *insn)
 {
 	uint64_t end = (pc | (PAGE_SIZE - 1)) + 1;
 
@@ -106,14 +108,14 @@ static uint8_t flags_set(const struct insn *insn)
 }
 
 /* Whether all flags are set from @pc on before one is asked for. */
-static bool flags_dead(struct builder *b, uint64_t pc)
+bool due_flags_dead(struct builder *b, uint64_t pc)
 {
 	uint8_t needed = ALL_FLAGS, read, written;
 	struct insn insn;
 
 	if (b->asked || b->fragment->flags & FRAGMENT_CHECKED)
 		return false;
-	for (unsigned int i = 0; i < LOOK_INSNS && look(b, pc, &insn); i++) {
+	for (unsigned int i = 0; i < LOOK_INSNS && due_look(b, pc, &insn); i++) {
 		if (insn.class == INSN_JMP || insn.class == INSN_CALL) {
 			pc = insn_target(&insn, pc);
 			continue;
@@ -150,23 +152,23 @@ static void unmake_add(uint8_t *amount)
 	__builtin_memcpy(amount + 1 - ADD_BYTES, nop, ADD_BYTES);
 }
 
-static void mark_adding(struct builder *b, uint64_t pc, enum how how)
+void due_mark(struct builder *b, uint64_t pc, enum how how)
 {
 	mark_pc(b, pc, how == KEEPING_FLAGS ? SPILL_RAX | SPILL_FLAGS : 0);
 }
 
 /* What additions need, before them. */
-static void borrow(struct builder *b, uint64_t pc, enum how how)
+void due_borrow(struct builder *b, uint64_t pc, enum how how)
 {
 	if (how == FREELY)
 		return;
 	emit_spill(b, REG_RAX, THREAD_RAX);
 	mark_pc(b, pc, SPILL_RAX);
 	EMIT(b, 0x9f, 0x0f, 0x90, 0xc0);
-	mark_adding(b, pc, how);
+	due_mark(b, pc, how);
 }
 
-static void give_back(struct builder *b, uint64_t pc, enum how how)
+void due_give_back(struct builder *b, uint64_t pc, enum how how)
 {
 	if (how == FREELY)
 		return;
@@ -241,7 +243,7 @@ static void emit_counts(struct builder *b, struct counts counts, uint64_t pc, en
 		emit_addition(b, kind, amount);
 		counts.of[kind] = 0;
 		c->due.added.of[kind] += amount;
-		mark_adding(b, pc, how);
+		due_mark(b, pc, how);
 		if (amount > 0 && c->due.checked >> kind & 1) {
 			const struct counts back = negative(&c->due.added);
 
@@ -258,9 +260,9 @@ static void emit_counts_apart(struct builder *b, const struct counts *counts, ui
 
 	if (!any(counts, b->count.kinds))
 		return;
-	borrow(b, pc, how);
+	due_borrow(b, pc, how);
 	emit_counts(b, *counts, pc, how);
-	give_back(b, pc, how);
+	due_give_back(b, pc, how);
 }
 
 /* What is told of the program's state: it is at late->pc, and has done @done. */
@@ -269,7 +271,7 @@ static void begin_late(struct builder *b, const struct late *late, const struct 
 	b->pc = late->pc;
 	b->count.due.done = *done;
 	b->count.insn = b->count.due.added = (struct counts){0};
-	mark_adding(b, late->pc, late->how);
+	due_mark(b, late->pc, late->how);
 }
 
 static void emit_late_taken(struct builder *b, const struct late *late)
@@ -298,7 +300,7 @@ static void emit_late_due(struct builder *b, const struct late *late)
 {
 	begin_late(b, late, &late->counts);
 	emit_counts(b, late->counts, late->pc, late->how);
-	give_back(b, late->pc, late->how);
+	due_give_back(b, late->pc, late->how);
 	emit_exit_jump(b, late->pc, EXIT_DUE);
 }
 
@@ -338,16 +340,16 @@ static void place(struct builder *b, enum how how)
 	struct count *c = &b->count;
 	static const struct counts nothing;
 
-	borrow(b, b->pc, how);
+	due_borrow(b, b->pc, how);
 	for_each_kind(kind, c->kinds) {
 		c->due.amounts[kind] = emit_addition(b, kind, 0);
 		if (b->asked)
 			c->due.added.of[kind] = real_amount(b, c->due.amounts[kind]);
-		mark_adding(b, b->pc, how);
+		due_mark(b, b->pc, how);
 		if (c->due.checked >> kind & 1)
 			emit_check_due(b, &nothing, b->pc, how)->undone = (2u << kind) - 1;
 	}
-	give_back(b, b->pc, how);
+	due_give_back(b, b->pc, how);
 }
 
 static void begin_segment(struct builder *b)
@@ -356,7 +358,7 @@ static void begin_segment(struct builder *b)
 
 	c->due.open = true;
 	c->due.first_late = c->due.nr_late;
-	place(b, decide(b, flags_dead(b, b->pc)) ? FREELY : KEEPING_FLAGS);
+	place(b, decide(b, due_flags_dead(b, b->pc)) ? FREELY : KEEPING_FLAGS);
 }
 
 void due_close(struct builder *b)
@@ -396,7 +398,7 @@ static void late_call(struct builder *b)
 	late->entry = b->cache->nr_entries - 1;
 	late->site = b->at;
 	late->counts = b->count.insn;
-	late->dead = decide(b, flags_dead(b, b->pc));
+	late->dead = decide(b, due_flags_dead(b, b->pc));
 }
 
 /*
@@ -442,7 +444,7 @@ bool due_jcc(struct builder *b, uint64_t target)
 	if (c->due.closing && !(c->kinds & CORE_KIND_BIT(CORE_BRANCHES_TAKEN)))
 		return false;
 	late = new_late(b, LATE_TAKEN, target);
-	late->dead = decide(b, flags_dead(b, target));
+	late->dead = decide(b, due_flags_dead(b, target));
 	late->undone = (1u << COUNT_KINDS) - 1;
 	late->counts = c->due.done;
 	count_add(&late->counts, &c->insn);

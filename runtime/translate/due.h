@@ -56,6 +56,17 @@ struct due {
 	struct late *late;
 };
 
+/* Decodes what is at @pc, on one page, if the fragment can be made to depend on that. */
+bool due_look(struct builder *b, uint64_t pc, struct insn *insn);
+
+/* Whether all flags are set from @pc on before one is asked for. */
+bool due_flags_dead(struct builder *b, uint64_t pc);
+
+/* Flags are kept, and are what they were; what is known of the program at @pc in between. */
+void due_borrow(struct builder *b, uint64_t pc, enum how how);
+void due_give_back(struct builder *b, uint64_t pc, enum how how);
+void due_mark(struct builder *b, uint64_t pc, enum how how);
+
 void due_start(struct builder *b, struct late *late);
 void due_before(struct builder *b);
 void due_after(struct builder *b);

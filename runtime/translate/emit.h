@@ -60,7 +60,7 @@ struct draft {
 	struct position {
 		uint64_t pc;
 		uint32_t offset;
-		bool even; /* nothing is left to be counted there */
+		bool even; /* nothing is left to be done there for who enters */
 	} insns[96];
 	struct draft_exit exits[FRAGMENT_EXITS];
 };

@@ -1011,21 +1011,22 @@ static bool sums_agree(uint64_t program)
 /* Some kinds, or all of them. */
 static bool counts(uint64_t program)
 {
-	/* The trace does not tell whether a jump to the next instruction was taken. */
-	static const uint64_t kinds[] = {CORE_KINDS_EXACT,
-					 3,
-					 1,
-					 8,
-					 0x180,
-					 (CORE_KINDS_EXACT & ~CORE_KIND_BIT(CORE_BRANCHES_TAKEN)) |
-						 CORE_KINDS_MODEL};
+	/*
+	 * Those of stops(), too, as there can be few caches. The trace does not tell whether a jump
+	 * to the next instruction was taken.
+	 */
+	static const struct instrumentation all[] = {
+		{.counted = CORE_KINDS_EXACT},
+		{.counted = 3},
+		{.counted = CORE_KINDS_EXACT, .checked = CORE_KINDS_EXACT},
+		{CORE_KINDS_EXACT, CORE_KINDS_EXACT, INSTRUMENT_FINE},
+		{.counted = 0x180},
+		{.counted = (CORE_KINDS_EXACT & ~CORE_KIND_BIT(CORE_BRANCHES_TAKEN)) |
+			    CORE_KINDS_MODEL},
+	};
 	bool good;
 
-	does = (struct instrumentation){
-		.counted = kinds[program % 6],
-		.checked = program % 6 == 1 ? kinds[1] : 0,
-		.extras = program % 6 == 1 ? INSTRUMENT_FINE : 0,
-	};
+	does = all[program % 6];
 	good = translate_instrument(host_thread(), &does) && recovers(program) &&
 	       sums_agree(program);
 	if (!good)
@@ -1086,7 +1087,9 @@ static bool stops(uint64_t program)
 	if (!recovers(program))
 		return false;
 	watch.kind = kinds[program % sizeof(kinds)];
-	watch.period = watch.next = 1 + (int64_t)(program % 37);
+	/* Also so long that code is gone through that looks only whether it is near. */
+	watch.period = watch.next =
+		program % 2 ? 1 + (int64_t)(program % 37) : 100 + 9 * (int64_t)(program % 37);
 	watch.failed = false;
 	does = (struct instrumentation){
 		.counted = CORE_KINDS_EXACT,
