@@ -107,6 +107,16 @@ static void follow(struct task *task)
 		take_summons();
 }
 
+/* Of a signal that was ignored when the thread came here, and got its handler since. */
+static void give_back_note(const struct thread *thread)
+{
+	const siginfo_t *info = &thread->task->note.info;
+
+	if (thread->pending & PENDING_NOTE)
+		sys(__NR_rt_tgsigqueueinfo, sys(__NR_getpid), sys(__NR_gettid), info->si_signo,
+		    info);
+}
+
 void linux_detach(struct thread *thread)
 {
 	struct task *task = thread->task;
@@ -116,11 +126,14 @@ void linux_detach(struct thread *thread)
 	if (!signal_hold(thread, &mask))
 		return; /* the instruction, or the summons, is still there afterwards */
 	task->regs = thread->regs;
+	signal_hold_ignored_not(task, mask);
 	if (__atomic_compare_exchange_n(&task->actions->detaching, &staying, GATHERING, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		lead(task);
 	else
 		follow(task);
+	signal_set_kernel_mask(~0UL);
+	give_back_note(thread);
 	signal_give_back_held(task);
 	tasks_end(thread);
 	threads_set_gs(0);

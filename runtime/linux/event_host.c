@@ -25,6 +25,7 @@
 #include "runtime/linux/event_host.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/proc.h"
+#include "runtime/linux/signal.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/tasks.h"
 #include "runtime/string.h"
@@ -270,7 +271,10 @@ void core_host_sigtrap(const struct core_event *event, uint64_t address)
 	info.si_addr = (void *)address;
 	info.si_perf_data = event->attr.sig_data;
 	info.si_perf_type = event->attr.type;
-	info.si_perf_flags = blocked & SIGNAL_BIT(SIGTRAP) ? TRAP_PERF_FLAG_ASYNC : 0;
+	if (blocked & SIGNAL_BIT(SIGTRAP)) {
+		info.si_perf_flags = TRAP_PERF_FLAG_ASYNC;
+		info.si_code = TRAP_PERF_BLOCKED;
+	}
 	sys(__NR_rt_tgsigqueueinfo, sys(__NR_getpid), sys(__NR_gettid), SIGTRAP, &info);
 }
 

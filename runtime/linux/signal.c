@@ -144,6 +144,7 @@ static void note(struct thread *thread, const siginfo_t *info, const struct sign
 	/* Of an event that another process has overflown: event_host.c. */
 	if (info->si_code == SI_SIGIO)
 		to->info.si_code = info->si_band & POLLHUP ? POLL_HUP : POLL_IN;
+	signal_trap_told(&to->info);
 	to->trap = registers->trapno;
 	to->error = registers->err;
 	to->cr2 = registers->cr2;
@@ -172,6 +173,24 @@ static bool is_summons(const struct task *task, const siginfo_t *info)
 {
 	return task->detach == DETACH_SUMMONED && info->si_signo == SIGBUS &&
 	       info->si_code == SI_TKILL;
+}
+
+/* What a handler may write to before anything else, below its frame. */
+enum { FRAME_REACH = 4096 };
+
+static void on_signal(int number, siginfo_t *info, void *frame);
+
+/*
+ * When the kernel has a signal of an event (TRAP_PERF) and a fault to tell of, the fault can come
+ * second: on top of the other's handler, which has not begun. The instruction that is at fault is
+ * executed again behind that one. What lies just below the frame is the handler's own.
+ */
+static bool comes_again(const siginfo_t *info, const struct sigcontext_64 *context)
+{
+	const uint64_t below = context->sp - (uint64_t)info->si_addr;
+
+	return context->ip == (uint64_t)on_signal && SIGNAL_BIT(info->si_signo) & SIGNALS_FAULTS &&
+	       below - 1 >= FRAME_REACH;
 }
 
 static bool is_kick(const siginfo_t *info)
@@ -210,6 +229,8 @@ static void on_signal(int number, siginfo_t *info, void *frame)
 		context->registers.ip = rip;
 		return;
 	}
+	if (fault && comes_again(info, &context->registers))
+		return;
 	if (is_summons(task, info)) {
 		task->detach = DETACH_COMING;
 		call_in(thread, PENDING_SUMMONS, info, &context->registers);
@@ -262,6 +283,29 @@ bool signal_hold(struct thread *thread, signal_set *mask)
 		return true;
 	signal_set_kernel_mask(*mask);
 	return false;
+}
+
+/* Of what no action is known, only the kernel knows what exec has left: the default or SIG_IGN. */
+static bool is_ignored(const struct task *task, int number)
+{
+	const signal_set by_default = SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) |
+				      SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH);
+	const uint64_t handler = task->actions->known & SIGNAL_BIT(number)
+					 ? task->actions->of[number].handler
+					 : (uint64_t)SIG_DFL;
+
+	return handler == (uint64_t)SIG_IGN ||
+	       (handler == (uint64_t)SIG_DFL && by_default & SIGNAL_BIT(number));
+}
+
+void signal_hold_ignored_not(const struct task *task, signal_set mask)
+{
+	signal_set ignored = 0;
+
+	for (int number = 1; number <= SIGNALS; number++)
+		if (!(SIGNALS_FAULTS & SIGNAL_BIT(number)) && is_ignored(task, number))
+			ignored |= SIGNAL_BIT(number);
+	signal_set_kernel_mask(~ignored | mask);
 }
 
 signal_set signal_program_mask(const struct task *task, signal_set kernel)
@@ -331,7 +375,7 @@ void signal_give_back_held(struct task *task)
 void signal_before_exec(struct thread *thread)
 {
 	struct task *task = thread->task;
-	static const struct signal_action ignore = {.handler = 1};
+	static const struct signal_action ignore = {.handler = (uint64_t)SIG_IGN};
 
 	for (int number = SIGBUS; number <= SIGSEGV; number += SIGSEGV - SIGBUS)
 		if (task->actions->of[number].handler == ignore.handler)

@@ -53,6 +53,19 @@ syscall_handler sys_rt_sigreturn;
 
 /* ---- signal.c ---- */
 
+/*
+ * The si_code of TRAP_PERF while SIGTRAP is blocked. The kernel takes positive ones for faults, of
+ * which it delivers the oldest with the next, blocked or not (dequeue_synchronous_signal()).
+ */
+#define TRAP_PERF_BLOCKED (-0x5450)
+
+/* What the program is told instead. */
+static inline void signal_trap_told(siginfo_t *info)
+{
+	if (info->si_signo == SIGTRAP && info->si_code == TRAP_PERF_BLOCKED)
+		info->si_code = TRAP_PERF;
+}
+
 /* Makes ours the kernel's handler of a signal, with what the program's flags say of it. */
 int64_t signal_catch(int number, uint64_t flags);
 int64_t signal_set_kernel_action(int number, const struct signal_action *action,
@@ -67,6 +80,13 @@ signal_set signal_set_kernel_mask(signal_set mask);
  * it (SYSCALL_NOT_MADE).
  */
 bool signal_hold(struct thread *thread, signal_set *mask);
+
+/*
+ * While that holds for long: unblocks what the program ignores and has not in @mask. A signal that
+ * nobody blocks the kernel does away with at once; for one that its target blocks another thread
+ * is woken, whose sigwaitinfo(2) or epoll_wait(2) then ends with EINTR, and no handler has run.
+ */
+void signal_hold_ignored_not(const struct task *task, signal_set mask);
 
 /* The program's mask, of what the kernel's mask is, and the other way round. */
 signal_set signal_program_mask(const struct task *task, signal_set kernel);

@@ -87,6 +87,18 @@ int64_t sys_rt_sigpending(struct thread *thread, struct syscall *call)
 	return copy_out(call->args[0], &set, call->args[1]);
 }
 
+static int64_t wait_in_kernel(struct thread *thread, const struct syscall *call)
+{
+	int64_t number = syscall_pass(thread, call);
+	siginfo_t info;
+
+	if (number == SIGTRAP && call->args[1] && !copy_in(&info, call->args[1], sizeof(info))) {
+		signal_trap_told(&info);
+		copy_out(call->args[1], &info, sizeof(info));
+	}
+	return number;
+}
+
 /* Whatever comes during the call, the kernel takes from its own. */
 int64_t sys_rt_sigtimedwait(struct thread *thread, struct syscall *call)
 {
@@ -94,12 +106,12 @@ int64_t sys_rt_sigtimedwait(struct thread *thread, struct syscall *call)
 	signal_set set;
 
 	if (!thread->task->faults_held || call->args[3] != sizeof(set))
-		return syscall_pass(thread, call);
+		return wait_in_kernel(thread, call);
 	if (copy_in(&set, call->args[0], sizeof(set)))
 		return -EFAULT;
 	int number = signal_take_held(thread->task, set, &info);
 	if (!number)
-		return syscall_pass(thread, call);
+		return wait_in_kernel(thread, call);
 	if (call->args[1] && copy_out(call->args[1], &info, sizeof(info)))
 		return -EFAULT;
 	return number;

@@ -419,6 +419,7 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 		return SYSCALL_NOT_MADE;
 	}
 	child->start = mask;
+	signal_hold_ignored_not(thread->task, mask);
 	if (flags & CLONE_VM) {
 		*stack = (uint64_t)(size ? runtime_stack(child) : child->thread->stack);
 		if (size)

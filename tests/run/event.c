@@ -9,6 +9,7 @@
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -969,6 +970,55 @@ static void case_signal(void)
 	    descriptor == fd, (unsigned int)band);
 }
 
+static volatile sig_atomic_t faulted, refused;
+static sigjmp_buf behind;
+
+static void on_fault(int number)
+{
+	(void)number;
+	faulted++;
+	siglongjmp(behind, 1);
+}
+
+/* SIGTRAP that is blocked waits, whatever else the program and who reads for it run into. */
+static void case_blocked_sigtrap(void)
+{
+	struct perf_event_attr attr = faults();
+	sigset_t set;
+	siginfo_t info;
+	int fd;
+
+	attr.sample_period = 1;
+	attr.sigtrap = 1;
+	attr.remove_on_exec = 1;
+	handle(SIGTRAP, on_overflow, 0);
+	handle(SIGUSR1, on_overflow, 0);
+	signal(SIGSEGV, on_fault);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTRAP);
+	need(!sigprocmask(SIG_BLOCK, &set, NULL));
+	fd = own_event(&attr);
+	fault(1);
+	for (int i = 0; i < 10; i++) {
+		refused += raw(SYS_rt_sigaction, SIGUSR1, nowhere, NULL, 8) == -EFAULT;
+		if (!sigsetjmp(behind, 1))
+			*(volatile char *)nowhere = 1;
+	}
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	say("signals: %d, bad addresses: %d, faults: %d\n", (int)signals, (int)refused,
+	    (int)faulted);
+	fd = own_event(&attr);
+	fault(1);
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	say("taken: %d, ", sigtimedwait(&set, &info, &(struct timespec){10, 0}) == SIGTRAP);
+	say("TRAP_PERF: %d\n", info.si_code == 6);
+	fd = own_event(&attr);
+	fault(1);
+	need(!sigprocmask(SIG_UNBLOCK, &set, NULL));
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	say("signals: %d, TRAP_PERF: %d\n", signals > 0, code == 6);
+}
+
 const struct test_case cases[] = {
 	{"read", case_read},
 	{"what_cannot_be_done", case_what_cannot_be_done},
@@ -1006,5 +1056,6 @@ const struct test_case cases[] = {
 	{"exec_of_a_traced_child", case_exec_of_a_traced_child},
 	{"epoll", case_epoll},
 	{"signal", case_signal},
+	{"blocked_sigtrap", case_blocked_sigtrap},
 	{NULL, NULL},
 };
