@@ -67,9 +67,11 @@ static void detach(struct core_event *event)
 
 	if (!ring)
 		return;
-	for (link = &ring->events; core_event(*link) != event;)
+	/* Who was killed may have left it out of the list (core/repair.c). */
+	for (link = &ring->events; *link && core_event(*link) != event;)
 		link = &core_event(*link)->ring_next;
-	*link = event->ring_next;
+	if (*link)
+		*link = event->ring_next;
 	event->ring_next = 0;
 	__atomic_store_n(&event->ring, 0, __ATOMIC_RELEASE);
 	core_ring_unlock(ring);
