@@ -14,6 +14,7 @@
 #include <linux/prctl.h>
 
 #include "abi/handover.h"
+#include "runtime/boot/handover.h"
 #include "runtime/boot/image.h"
 #include "runtime/boot/relocate.h"
 #include "runtime/boot/stack.h"
@@ -37,7 +38,7 @@ extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
 static const char *filename; /* what execve(2) was given, for messages */
-static uint32_t page;	     /* of the arena, that the thread had before */
+static uint32_t owner;	     /* of the page of the arena that the thread had before */
 
 static void check(int64_t result, const char *what)
 {
@@ -45,30 +46,16 @@ static void check(int64_t result, const char *what)
 		die("%s cannot be run: %s: %s", filename, what, error_text(result));
 }
 
-/* A number and the comma behind it. */
-static int next_number(const char **text)
-{
-	bool negative = **text == '-';
-	int value = 0;
-
-	for (*text += negative; **text >= '0' && **text <= '9'; ++*text)
-		value = value * 10 + (**text - '0');
-	*text += **text == ',';
-	return negative ? -value : value;
-}
-
 static void read_handover(const char *text)
 {
-	if (!text)
-		die("tally-rt is started by tally: use 'tally run -- COMMAND'");
-	if (next_number(&text) != HANDOVER_VERSION)
-		die("tally and tally-rt are of different versions: install them together");
-	descriptors.arena = next_number(&text);
-	descriptors.monitor = next_number(&text);
-	descriptors.runtime = next_number(&text);
-	descriptors.program = next_number(&text);
-	page = (uint32_t)next_number(&text);
-	filename = text;
+	struct handover handover;
+	const char *wrong = handover_read(&handover, text);
+
+	if (wrong)
+		die("%s", wrong);
+	descriptors = handover.descriptors;
+	owner = handover.owner;
+	filename = handover.filename;
 }
 
 /* Address space for an image that may lie anywhere, aligned as it wants. */
@@ -212,7 +199,7 @@ static void set_name(void)
 
 static _Noreturn void run(const struct stack *stack, uint64_t entry)
 {
-	struct thread *thread = threads_boot(page);
+	struct thread *thread = threads_boot(owner);
 
 	signal_boot(thread);
 	thread->regs.gpr[REG_RSP] = (uint64_t)stack->top;
