@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+/* Mappings of events. */
+#include "event_case.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void case_map(void)
+{
+	int fd = own_faults();
+	char *ring;
+	int status;
+
+	TRY_AT(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0));
+	TRY_AT(mmap(NULL, 2 * PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0));
+	TRY_AT(mmap(NULL, 4 * PAGE, PROT_READ, MAP_SHARED, fd, 0));
+	TRY_AT(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, PAGE));
+	ring = mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	need(ring != MAP_FAILED);
+	say("data at %d, %d bytes\n", (int)((struct perf_event_mmap_page *)ring)->data_offset,
+	    (int)((struct perf_event_mmap_page *)ring)->data_size);
+	TRY_AT(mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+	TRY_AT(mremap(ring, RING, 2 * RING, MREMAP_MAYMOVE));
+	char *again = mmap(NULL, RING, PROT_READ, MAP_SHARED, fd, 0);
+	need(again != MAP_FAILED);
+	say("the same: %d\n",
+	    !memcmp(ring + offsetof(struct perf_event_mmap_page, data_head),
+		    again + offsetof(struct perf_event_mmap_page, data_head), 64));
+	pid_t child = fork();
+	if (!child) {
+		/* A child does not have them. */
+		unsigned char there;
+
+		report("mincore", mincore(ring, PAGE, &there));
+		_exit(0);
+	}
+	need(waitpid(child, &status, 0) == child);
+	TRY(munmap(again, RING));
+	close(fd);
+	say("and without the descriptor: %d\n",
+	    (int)((struct perf_event_mmap_page *)ring)->data_size);
+	TRY(munmap(ring, RING));
+}
+
+/* Whatever is said of a ring's memory, it stays, and leads nowhere else. */
+static void case_map_advised(void)
+{
+	int fd = own_faults();
+	struct perf_event_mmap_page *ring =
+		mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	need(ring != MAP_FAILED);
+	for (int advice = 0; advice < 25; advice++) {
+		madvise(ring, RING, advice);
+		madvise(ring, PAGE, advice);
+	}
+	say("another place: %s\n", result_name(remap_file_pages(ring, PAGE, 0, 1, 0)));
+	say("its page is %s\n", ring->data_offset == PAGE ? "there" : "gone");
+}
+
+static void case_map_replaced(void)
+{
+	int fd = own_faults();
+	char *ring = mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	need(ring != MAP_FAILED);
+	need(mmap(ring, RING, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		  0) == ring);
+	say("replaced: %d\n", *ring);
+	/* The ring has gone: another size can be had. */
+	TRY_AT(mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+}
+
+/* Its mappings are gone when it is: then another size can be had. */
+static void case_map_of_the_dead(void)
+{
+	int fd = own_faults(), status;
+
+	for (int killed = 0; killed < 2; killed++) {
+		pid_t child = fork();
+
+		if (!child) {
+			map_ring(fd);
+			if (killed)
+				raise(SIGKILL);
+			_exit(0);
+		}
+		need(waitpid(child, &status, 0) == child);
+		char *other = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		report("after a child", other == MAP_FAILED ? -1 : 0);
+		munmap(other, 3 * PAGE);
+	}
+}
+
+/* There is not so much for one process to lock that rings could be left behind. */
+static void case_map_again_and_again(void)
+{
+	int status, left = 0;
+
+	for (int i = 0; i < 300; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			map_ring(own_faults());
+			if (i % 2)
+				raise(SIGKILL);
+			_exit(0);
+		}
+		need(waitpid(child, &status, 0) == child);
+		left += status && !WIFSIGNALED(status);
+	}
+	say("without: %d\n", left);
+}
+
+static void case_map_until_exec(void)
+{
+	char name[16];
+	int fd = own_faults();
+
+	map_ring(fd);
+	snprintf(name, sizeof(name), "%d", fd);
+	execl("/proc/self/exe", case_argv[0], "_unmapped", name, NULL);
+	need(!"exec");
+}
+
+static void case_unmapped(void)
+{
+	TRY_AT(mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, atoi(case_argv[2]), 0));
+}
+
+const struct test_case cases[] = {
+	{"map", case_map},
+	{"map_advised", case_map_advised},
+	{"map_replaced", case_map_replaced},
+	{"map_of_the_dead", case_map_of_the_dead},
+	{"map_again_and_again", case_map_again_and_again},
+	{"map_until_exec", case_map_until_exec},
+	{"_unmapped", case_unmapped},
+	{NULL, NULL},
+};

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+/* Whom events measure. */
+#include "event_case.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void case_another_process(void)
+{
+	struct perf_event_attr attr = faults();
+	int go, fd, status;
+	pid_t child;
+
+	close(own_faults());
+	child = start_child(&go, 20);
+	fd = open_event(&attr, child, -1, -1, 0);
+	need(fd >= 0);
+	need(write(go, "x", 1) == 1);
+	need(waitpid(child, &status, 0) == child);
+	say("counts: %d\n", count_of(fd) >= 20);
+	TRY_AT(open_event(&attr, child, -1, -1, 0));
+}
+
+static void case_inherit(void)
+{
+	struct perf_event_attr attr = faults();
+	int status, fd;
+	uint64_t before;
+
+	attr.inherit = 1;
+	fd = own_event(&attr);
+	before = count_of(fd);
+	for (int i = 0; i < 3; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			if (i == 1 && !fork())
+				fault(100);
+			fault(100);
+			while (wait(&status) > 0)
+				;
+			if (i == 2)
+				kill(getpid(), SIGKILL);
+			_exit(0);
+		}
+		need(waitpid(child, &status, 0) == child);
+	}
+	say("of four processes: %d\n", count_of(fd) - before >= 400);
+	TRY_AT(mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+}
+
+static void *fault_in_thread(void *nothing)
+{
+	fault(100);
+	return nothing;
+}
+
+static void case_threads(void)
+{
+	struct perf_event_attr attr = faults();
+	pthread_t threads[4];
+	uint64_t before;
+	int alone = own_faults(), fd;
+
+	attr.inherit = 1;
+	fd = own_event(&attr);
+	before = count_of(alone);
+	for (int i = 0; i < 4; i++)
+		need(!pthread_create(&threads[i], NULL, fault_in_thread, NULL));
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	say("of four threads: %d\n", count_of(fd) >= 400);
+	say("of none: %d\n", count_of(alone) - before < 400);
+}
+
+/* As a profiler starts a command: it counts from its exec on, and ends with it. */
+static void case_enable_on_exec(void)
+{
+	struct perf_event_attr attr = faults();
+	int ends[2], status, fd;
+	char byte;
+	pid_t child;
+
+	close(own_faults());
+	need(!pipe(ends));
+	child = fork();
+	if (!child) {
+		close(ends[1]);
+		need(read(ends[0], &byte, 1) == 1);
+		fault(50);
+		execl("/proc/self/exe", case_argv[0], "_execed", NULL);
+		_exit(1);
+	}
+	attr.disabled = attr.enable_on_exec = attr.inherit = 1;
+	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	fd = open_event(&attr, child, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	need(fd >= 0);
+	need(write(ends[1], "x", 1) == 1);
+	need(waitpid(child, &status, 0) == child);
+	say_status("the command", status);
+	uint64_t counts[3];
+	need(read(fd, counts, sizeof(counts)) == sizeof(counts));
+	say("counts: %d, all the time: %d\n", counts[0] >= 100,
+	    counts[1] && counts[1] == counts[2]);
+}
+
+static void case_execed(void)
+{
+	fault(100);
+	_exit(3);
+}
+
+/* The same by vfork: the context goes to another memory. */
+static void case_spawn(void)
+{
+	struct perf_event_attr attr = faults();
+	uint64_t before;
+	int status, fd;
+
+	attr.inherit = 1;
+	fd = own_event(&attr);
+	before = count_of(fd);
+	for (int i = 0; i < 3; i++) {
+		pid_t child = vfork();
+
+		if (!child) {
+			execl(i == 1 ? "/nowhere" : "/proc/self/exe", case_argv[0], "_execed",
+			      NULL);
+			_exit(1);
+		}
+		need(waitpid(child, &status, 0) == child);
+		say_status("child", status);
+	}
+	say("counts: %d\n", count_of(fd) - before >= 200);
+}
+
+/* Before it has executed anything. */
+static pid_t stopped_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	need(!ptrace(PTRACE_ATTACH, pid, NULL, NULL));
+	need(waitpid(pid, NULL, 0) == pid);
+	return pid;
+}
+
+/* Nothing of a child that has been stopped may go to the next one. */
+static void case_children_that_are_stopped(void)
+{
+	struct perf_event_attr attr = faults();
+	int refused = 0;
+
+	close(own_faults());
+	attr.sample_period = 1;
+	for (int i = 0; i < 100; i++) {
+		pid_t first = stopped_child(), second = stopped_child();
+		int fd = open_event(&attr, first, -1, -1, 0);
+
+		refused += fd < 0;
+		close(fd);
+		kill(first, SIGKILL);
+		kill(second, SIGKILL);
+		need(waitpid(first, NULL, 0) == first && waitpid(second, NULL, 0) == second);
+	}
+	say("refused: %d\n", refused);
+}
+
+/* What the events of a traced task are told of its exec is there when its tracer is. */
+static void case_exec_of_a_traced_child(void)
+{
+	struct perf_event_attr attr = faults();
+	const struct perf_event_mmap_page *page;
+	const char *data;
+	pid_t child;
+	int fd, status;
+
+	close(own_faults());
+	child = fork();
+	if (!child) {
+		need(!ptrace(PTRACE_TRACEME, 0, NULL, NULL));
+		raise(SIGSTOP);
+		execl("/nonexistent", "nonexistent", NULL);
+		execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	need(waitpid(child, &status, 0) == child && WIFSTOPPED(status));
+	attr.config = PERF_COUNT_SW_DUMMY;
+	attr.comm = attr.comm_exec = 1;
+	fd = open_event(&attr, child, -1, -1, 0);
+	need(fd >= 0);
+	page = mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	need(page != MAP_FAILED);
+	data = (const char *)page + PAGE;
+	need(!ptrace(PTRACE_CONT, child, NULL, NULL));
+	need(waitpid(child, &status, 0) == child);
+	say("stopped: %d\n", WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+	for (uint64_t at = 0; at < page->data_head;) {
+		const struct perf_event_header *header = (const void *)(data + at);
+
+		say("record %u, exec %d: %s\n", header->type,
+		    (header->misc & PERF_RECORD_MISC_COMM_EXEC) != 0,
+		    (const char *)(header + 1) + 8);
+		at += header->size;
+	}
+	need(!ptrace(PTRACE_CONT, child, NULL, NULL));
+	need(waitpid(child, &status, 0) == child);
+	say_status("then", status);
+	say("%d bytes in all\n", (int)page->data_head);
+}
+
+const struct test_case cases[] = {
+	{"another_process", case_another_process},
+	{"inherit", case_inherit},
+	{"threads", case_threads},
+	{"enable_on_exec", case_enable_on_exec},
+	{"_execed", case_execed},
+	{"spawn", case_spawn},
+	{"children_that_are_stopped", case_children_that_are_stopped},
+	{"exec_of_a_traced_child", case_exec_of_a_traced_child},
+	{NULL, NULL},
+};

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+/* How overflows and ends are told: poll, epoll, signals. */
+#include "event_case.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int poll_of(int fd, int timeout)
+{
+	struct pollfd item = {fd, POLLIN, 0};
+	int result = poll(&item, 1, timeout);
+
+	return result < 0 ? result : item.revents;
+}
+
+/* An event of @pid whose overflows wake: each page fault. */
+static int sampled(pid_t pid, char **ring)
+{
+	struct perf_event_attr attr = faults();
+	int fd;
+
+	attr.sample_period = 1;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID;
+	attr.wakeup_events = 1;
+	fd = pid ? open_event(&attr, pid, -1, -1, 0) : own_event(&attr);
+	need(fd >= 0);
+	*ring = mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	need(*ring != MAP_FAILED);
+	return fd;
+}
+
+static void case_poll_without_ring(void)
+{
+	int fd = own_faults(), pipes[2];
+	struct pollfd two[2];
+	fd_set in;
+	struct timeval now = {0, 0};
+
+	say("poll %d\n", poll_of(fd, 1000));
+	need(!pipe(pipes));
+	two[0] = (struct pollfd){pipes[0], POLLIN, 0};
+	two[1] = (struct pollfd){fd, 0, 0};
+	TRY(poll(two, 2, 1000));
+	say("%d %d\n", two[0].revents, two[1].revents);
+	need(write(pipes[1], "x", 1) == 1);
+	TRY(poll(two, 2, 1000));
+	say("%d %d\n", two[0].revents, two[1].revents);
+	FD_ZERO(&in);
+	FD_SET(fd, &in);
+	TRY(select(fd + 1, &in, NULL, NULL, &now));
+	say("readable %d\n", FD_ISSET(fd, &in) != 0);
+}
+
+static void case_poll_for_end(void)
+{
+	char *ring;
+	int go, fd, status;
+	pid_t child;
+
+	close(own_faults());
+	child = start_child(&go, 0);
+	fd = sampled(child, &ring);
+	say("has not ended: %d\n", !(poll_of(fd, 10) & POLLHUP));
+	need(write(go, "x", 1) == 1);
+	while (!(poll_of(fd, 10000) & POLLHUP))
+		;
+	say("ended\n");
+	say("for good: %d\n", (poll_of(fd, 1000) & POLLHUP) != 0);
+	need(waitpid(child, &status, 0) == child);
+}
+
+static void case_poll_for_a_violent_end(void)
+{
+	char *ring;
+	int go, fd, status;
+	pid_t child;
+
+	close(own_faults());
+	child = start_child(&go, 0);
+	fd = sampled(child, &ring);
+	need(!kill(child, SIGKILL));
+	while (!(poll_of(fd, 10000) & POLLHUP))
+		;
+	say("ended\n");
+	need(waitpid(child, &status, 0) == child);
+	say_status("child", status);
+}
+
+static void case_poll_is_taken(void)
+{
+	char *ring;
+	int go, fd, status;
+	pid_t child;
+
+	close(own_faults());
+	child = start_child(&go, 3);
+	fd = sampled(child, &ring);
+	need(write(go, "x", 1) == 1);
+	need(waitpid(child, &status, 0) == child);
+	say("samples: %d\n", ((struct perf_event_mmap_page *)ring)->data_head > 0);
+	say("readable or ended: %d\n", (poll_of(fd, 1000) & (POLLIN | POLLHUP)) != 0);
+}
+
+static void case_epoll(void)
+{
+	struct epoll_event item = {.events = EPOLLIN, .data.u64 = 0x123456789abcdef}, seen;
+	int go, fd, status, epoll = epoll_create1(0);
+	bool hung_up = false;
+	char *ring;
+	pid_t child;
+
+	close(own_faults());
+	child = start_child(&go, 0);
+	fd = sampled(child, &ring);
+	TRY(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &item));
+	TRY(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &item));
+	need(epoll_wait(epoll, &seen, 1, 10) >= 0); /* what it faulted on its way here */
+	need(write(go, "x", 1) == 1);
+	for (int i = 0; i < 1000 && !hung_up; i++) {
+		if (epoll_wait(epoll, &seen, 1, 10000) != 1)
+			break;
+		hung_up = seen.events & EPOLLHUP;
+	}
+	say("ended: %d, ours: %d\n", hung_up, seen.data.u64 == item.data.u64);
+	need(waitpid(child, &status, 0) == child);
+	TRY(epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &item));
+	TRY(epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL));
+	TRY(epoll_wait(epoll, &seen, 1, 10));
+}
+
+static volatile sig_atomic_t signals, code, descriptor, band;
+
+static void on_overflow(int number, siginfo_t *info, void *context)
+{
+	(void)number, (void)context;
+	signals++;
+	code = info->si_code;
+	descriptor = info->si_fd;
+	band = (int)info->si_band;
+}
+
+static void case_signal(void)
+{
+	char *ring;
+	int fd = sampled(0, &ring);
+
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	handle(SIGRTMIN + 3, on_overflow, 0);
+	need(!fcntl(fd, F_SETOWN, getpid()));
+	need(!fcntl(fd, F_SETSIG, SIGRTMIN + 3));
+	need(!fcntl(fd, F_SETFL, O_ASYNC));
+	need(!ioctl(fd, PERF_EVENT_IOC_REFRESH, 1));
+	fault(10);
+	getpid();
+	say("signals: %d, POLL_HUP: %d, descriptor: %d, band: %x\n", (int)signals, code == POLL_HUP,
+	    descriptor == fd, (unsigned int)band);
+}
+
+static volatile sig_atomic_t faulted, refused;
+static sigjmp_buf behind;
+
+static void on_fault(int number)
+{
+	(void)number;
+	faulted++;
+	siglongjmp(behind, 1);
+}
+
+/* SIGTRAP that is blocked waits, whatever else the program and who reads for it run into. */
+static void case_blocked_sigtrap(void)
+{
+	struct perf_event_attr attr = faults();
+	sigset_t set;
+	siginfo_t info;
+	int fd;
+
+	attr.sample_period = 1;
+	attr.sigtrap = 1;
+	attr.remove_on_exec = 1;
+	handle(SIGTRAP, on_overflow, 0);
+	handle(SIGUSR1, on_overflow, 0);
+	signal(SIGSEGV, on_fault);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTRAP);
+	need(!sigprocmask(SIG_BLOCK, &set, NULL));
+	fd = own_event(&attr);
+	fault(1);
+	for (int i = 0; i < 10; i++) {
+		refused += raw(SYS_rt_sigaction, SIGUSR1, nowhere, NULL, 8) == -EFAULT;
+		if (!sigsetjmp(behind, 1))
+			*(volatile char *)nowhere = 1;
+	}
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	say("signals: %d, bad addresses: %d, faults: %d\n", (int)signals, (int)refused,
+	    (int)faulted);
+	fd = own_event(&attr);
+	fault(1);
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	say("taken: %d, ", sigtimedwait(&set, &info, &(struct timespec){10, 0}) == SIGTRAP);
+	say("TRAP_PERF: %d\n", info.si_code == 6);
+	fd = own_event(&attr);
+	fault(1);
+	need(!sigprocmask(SIG_UNBLOCK, &set, NULL));
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	say("signals: %d, TRAP_PERF: %d\n", signals > 0, code == 6);
+}
+
+const struct test_case cases[] = {
+	{"poll_without_ring", case_poll_without_ring},
+	{"poll_for_end", case_poll_for_end},
+	{"poll_for_a_violent_end", case_poll_for_a_violent_end},
+	{"poll_is_taken", case_poll_is_taken},
+	{"epoll", case_epoll},
+	{"signal", case_signal},
+	{"blocked_sigtrap", case_blocked_sigtrap},
+	{NULL, NULL},
+};
