@@ -15,20 +15,6 @@
 
 enum { CPU_TYPE = 4 };
 
-static int begin(void **state)
-{
-	(void)state;
-	tree_begin(0);
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	tree_end();
-	return 0;
-}
-
 static int kind_of(uint32_t type, uint64_t config)
 {
 	struct perf_event_attr attr = test_attr(type, config);
@@ -256,21 +242,19 @@ static void breakpoints_have_types_and_sizes(void **state)
 	assert_int_equal(breakpoint(HW_BREAKPOINT_W, 1UL << 63, 8), -EINVAL);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(all_generic_events_are_there),
-		CASE(cache_events_mean_something_or_are_refused),
-		CASE(the_names_of_raw_codes_are_right),
-		CASE(every_kind_has_a_code_of_our_own),
-		CASE(the_architectural_codes_are_known_in_both_spellings),
-		CASE(on_an_amd_host_raw_codes_are_amds),
-		CASE(other_types_do_not_exist),
-		CASE(software_events_are_the_kernels),
-		CASE(nothing_but_user_code_is_counted),
-		CASE(breakpoints_have_types_and_sizes),
+		TREE_CASE(all_generic_events_are_there),
+		TREE_CASE(cache_events_mean_something_or_are_refused),
+		TREE_CASE(the_names_of_raw_codes_are_right),
+		TREE_CASE(every_kind_has_a_code_of_our_own),
+		TREE_CASE(the_architectural_codes_are_known_in_both_spellings),
+		TREE_CASE(on_an_amd_host_raw_codes_are_amds),
+		TREE_CASE(other_types_do_not_exist),
+		TREE_CASE(software_events_are_the_kernels),
+		TREE_CASE(nothing_but_user_code_is_counted),
+		TREE_CASE(breakpoints_have_types_and_sizes),
 	};
 
 	return cmocka_run_group_tests_name("core/encoding", tests, NULL, NULL);

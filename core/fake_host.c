@@ -271,3 +271,17 @@ void fake_run(enum core_kind kind, uint64_t n)
 	}
 	count(kind, n);
 }
+
+int fake_setup(void **state)
+{
+	(void)state;
+	fake_begin();
+	return 0;
+}
+
+int fake_teardown(void **state)
+{
+	(void)state;
+	fake_end();
+	return 0;
+}

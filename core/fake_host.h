@@ -25,8 +25,8 @@ struct fake_log {
 
 /* Each thread of a test has its own, as it is another caller; the arena they share. */
 extern _Thread_local struct fake_host {
-	uint64_t tsc;  /* nanoseconds, with the settings of fake_begin() */
-	uint64_t rate; /* of what fake_run() counts, a second: time passes; 0: it does not */
+	uint64_t tsc;	 /* nanoseconds, with the settings of fake_begin() */
+	uint64_t rate;	 /* of what fake_run() counts, a second: time passes; 0: it does not */
 	uint64_t others; /* of that, when others ran */
 	uint64_t clock;
 	int cpu;
@@ -54,6 +54,10 @@ extern _Thread_local struct fake_host {
 /* A new arena, with a task at page 1 that is the caller. */
 void fake_begin(void);
 void fake_end(void);
+
+int fake_setup(void **state);
+int fake_teardown(void **state);
+#define FAKE_CASE(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
 
 /* The calling thread has a task, at @page. */
 void fake_caller(uint32_t page);

@@ -20,20 +20,6 @@
 
 #define MILLISECOND UINT64_C(1000000)
 
-static int begin(void **state)
-{
-	(void)state;
-	fake_begin();
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	fake_end();
-	return 0;
-}
-
 static struct perf_event_attr every(uint64_t period)
 {
 	return (struct perf_event_attr){
@@ -559,29 +545,28 @@ static void copies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-		CASE(exactly_at_the_period),
-		CASE(several_on_one_counter),
-		CASE(disabled_in_between),
-		CASE(steps),
-		CASE(steps_by_frequency),
-		CASE(clocks),
-		CASE(a_clock_that_is_always_due),
-		CASE(software_with_periods),
-		CASE(a_new_period),
-		CASE(frequencies),
-		CASE(a_frequency_follows_the_program),
-		CASE(a_frequency_while_others_run),
-		CASE(too_many_are_throttled),
-		CASE(breakpoints_are_not_throttled),
-		CASE(breakpoints),
-		CASE(breakpoints_with_a_period),
-		CASE(signals),
-		CASE(a_limit),
-		CASE(a_limit_within_a_step),
-		CASE(page_faults_are_not_throttled),
-		CASE(traps),
-		CASE(copies),
+		FAKE_CASE(exactly_at_the_period),
+		FAKE_CASE(several_on_one_counter),
+		FAKE_CASE(disabled_in_between),
+		FAKE_CASE(steps),
+		FAKE_CASE(steps_by_frequency),
+		FAKE_CASE(clocks),
+		FAKE_CASE(a_clock_that_is_always_due),
+		FAKE_CASE(software_with_periods),
+		FAKE_CASE(a_new_period),
+		FAKE_CASE(frequencies),
+		FAKE_CASE(a_frequency_follows_the_program),
+		FAKE_CASE(a_frequency_while_others_run),
+		FAKE_CASE(too_many_are_throttled),
+		FAKE_CASE(breakpoints_are_not_throttled),
+		FAKE_CASE(breakpoints),
+		FAKE_CASE(breakpoints_with_a_period),
+		FAKE_CASE(signals),
+		FAKE_CASE(a_limit),
+		FAKE_CASE(a_limit_within_a_step),
+		FAKE_CASE(page_faults_are_not_throttled),
+		FAKE_CASE(traps),
+		FAKE_CASE(copies),
 	};
 
 	return cmocka_run_group_tests_name("core/overflow", tests, NULL, NULL);

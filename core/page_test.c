@@ -25,13 +25,6 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
-{
-	(void)state;
-	fake_end();
-	return 0;
-}
-
 static const struct perf_event_attr counting = {.size = sizeof(struct perf_event_attr)};
 
 static uint64_t rdpmc(uint32_t index)
@@ -305,7 +298,7 @@ static void woken_at_the_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, fake_teardown)
 		CASE(layout),
 		CASE(no_index_leads_to_counts_of_others),
 		CASE(counts),

@@ -46,13 +46,6 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
-{
-	(void)state;
-	fake_end();
-	return 0;
-}
-
 /* Bound to a processor: tasks may share a ring of it. */
 static uint32_t bound_event(enum core_kind kind)
 {
@@ -188,7 +181,7 @@ static void a_writer_that_died(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, fake_teardown)
 		CASE(several_writers_and_a_reader),
 		CASE(mapped_and_unmapped_below_the_writers),
 		CASE(a_writer_that_died),

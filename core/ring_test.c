@@ -32,13 +32,6 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
-{
-	(void)state;
-	fake_end();
-	return 0;
-}
-
 /* Samples of 16 bytes. */
 static struct perf_event_attr small(void)
 {
@@ -516,7 +509,7 @@ static void leaving(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, fake_teardown)
 		CASE(sizes),
 		CASE(inherited_ones_need_a_processor),
 		CASE(mapped_twice),

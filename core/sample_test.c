@@ -26,13 +26,6 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
-{
-	(void)state;
-	fake_end();
-	return 0;
-}
-
 static struct perf_event_attr sampling(uint64_t sample_type)
 {
 	return (struct perf_event_attr){
@@ -527,7 +520,7 @@ static void counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, fake_teardown)
 		CASE(leading_fields),
 		CASE(exactness),
 		CASE(other_clocks),

@@ -17,20 +17,6 @@
 #include "core/output.h"
 #include "core/sideband.h"
 
-static int begin(void **state)
-{
-	(void)state;
-	fake_begin();
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	fake_end();
-	return 0;
-}
-
 /* One that counts nothing and listens, with the whole trailer. */
 static struct perf_event_attr listener(void)
 {
@@ -523,24 +509,23 @@ static void rates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-		CASE(only_who_asked_and_is_enabled),
-		CASE(on_its_processor_and_in_its_cgroup),
-		CASE(the_newest_first),
-		CASE(without_a_trailer),
-		CASE(names),
-		CASE(forks_and_exits),
-		CASE(who_tells_of_a_fork),
-		CASE(names_of_other_threads),
-		CASE(what_implies_tasks),
-		CASE(counts_of_who_ends),
-		CASE(told_by_somebody_else),
-		CASE(name_spaces),
-		CASE(mappings),
-		CASE(mappings_at_length),
-		CASE(switches),
-		CASE(cgroups),
-		CASE(rates),
+		FAKE_CASE(only_who_asked_and_is_enabled),
+		FAKE_CASE(on_its_processor_and_in_its_cgroup),
+		FAKE_CASE(the_newest_first),
+		FAKE_CASE(without_a_trailer),
+		FAKE_CASE(names),
+		FAKE_CASE(forks_and_exits),
+		FAKE_CASE(who_tells_of_a_fork),
+		FAKE_CASE(names_of_other_threads),
+		FAKE_CASE(what_implies_tasks),
+		FAKE_CASE(counts_of_who_ends),
+		FAKE_CASE(told_by_somebody_else),
+		FAKE_CASE(name_spaces),
+		FAKE_CASE(mappings),
+		FAKE_CASE(mappings_at_length),
+		FAKE_CASE(switches),
+		FAKE_CASE(cgroups),
+		FAKE_CASE(rates),
 	};
 
 	return cmocka_run_group_tests_name("core/sideband", tests, NULL, NULL);

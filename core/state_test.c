@@ -10,20 +10,7 @@
 
 #include "core/arena.h"
 #include "core/test_tree.h"
-
-static int begin(void **state)
-{
-	(void)state;
-	tree_begin(0);
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	tree_end();
-	return 0;
-}
+#include "core/time.h"
 
 static uint32_t instructions(bool disabled, uint32_t group)
 {
@@ -544,35 +531,45 @@ static void rdpmc_needs_an_event(void **state)
 	assert_false(core_rdpmc(fake.task, CORE_HARDWARE_KINDS, &value));
 }
 
+static void clocks_stand_while_the_kernel_works(void **state)
+{
+	struct perf_event_attr attr = test_instructions();
+	uint32_t event = tree_open(&attr, fake.task, -1, 0);
+
+	(void)state;
+	tree_work(2);
+	core_clock_stop(fake.task);
+	fake.tsc += MS;
+	assert_int_equal(tree_read(event).enabled, 2000);
+	core_clock_start(fake.task);
+	tree_work(1);
+	assert_int_equal(tree_read(event).enabled, 3000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_event_counts_from_its_opening, begin, end),
-		cmocka_unit_test_setup_teardown(a_sum_counts_what_its_parts_count, begin, end),
-		cmocka_unit_test_setup_teardown(a_disabled_event_stands_still, begin, end),
-		cmocka_unit_test_setup_teardown(a_group_is_switched_whatever_its_members_are, begin,
-						end),
-		cmocka_unit_test_setup_teardown(reset_clears_the_value_alone, begin, end),
-		cmocka_unit_test_setup_teardown(a_group_goes_with_its_leader, begin, end),
-		cmocka_unit_test_setup_teardown(the_group_flag_means_all_whoever_is_named, begin,
-						end),
-		cmocka_unit_test_setup_teardown(members_of_a_closed_leader_go_on_alone, begin, end),
-		cmocka_unit_test_setup_teardown(
-			members_that_a_disabled_leader_held_back_are_set_free, begin, end),
-		cmocka_unit_test_setup_teardown(slots_are_used_again_under_another_number, begin,
-						end),
-		cmocka_unit_test_setup_teardown(reads_have_what_was_asked_for, begin, end),
-		cmocka_unit_test_setup_teardown(a_group_is_read_at_once, begin, end),
-		cmocka_unit_test_setup_teardown(software_is_looked_at_when_somebody_asks, begin,
-						end),
-		cmocka_unit_test_setup_teardown(prctl_is_about_what_the_caller_opened, begin, end),
-		cmocka_unit_test_setup_teardown(a_kick_goes_to_others_only, begin, end),
-		cmocka_unit_test_setup_teardown(samples_are_counted_down_through_pauses, begin,
-						end),
-		cmocka_unit_test_setup_teardown(a_period_is_changed_at_once, begin, end),
-		cmocka_unit_test_setup_teardown(refresh_enables_what_samples, begin, end),
-		cmocka_unit_test_setup_teardown(a_breakpoint_can_be_moved, begin, end),
-		cmocka_unit_test_setup_teardown(rdpmc_needs_an_event, begin, end),
+		TREE_CASE(an_event_counts_from_its_opening),
+		TREE_CASE(a_sum_counts_what_its_parts_count),
+		TREE_CASE(a_disabled_event_stands_still),
+		TREE_CASE(a_group_is_switched_whatever_its_members_are),
+		TREE_CASE(reset_clears_the_value_alone),
+		TREE_CASE(a_group_goes_with_its_leader),
+		TREE_CASE(the_group_flag_means_all_whoever_is_named),
+		TREE_CASE(members_of_a_closed_leader_go_on_alone),
+		TREE_CASE(members_that_a_disabled_leader_held_back_are_set_free),
+		TREE_CASE(slots_are_used_again_under_another_number),
+		TREE_CASE(reads_have_what_was_asked_for),
+		TREE_CASE(a_group_is_read_at_once),
+		TREE_CASE(software_is_looked_at_when_somebody_asks),
+		TREE_CASE(prctl_is_about_what_the_caller_opened),
+		TREE_CASE(a_kick_goes_to_others_only),
+		TREE_CASE(samples_are_counted_down_through_pauses),
+		TREE_CASE(a_period_is_changed_at_once),
+		TREE_CASE(refresh_enables_what_samples),
+		TREE_CASE(a_breakpoint_can_be_moved),
+		TREE_CASE(rdpmc_needs_an_event),
+		TREE_CASE(clocks_stand_while_the_kernel_works),
 	};
 
 	return cmocka_run_group_tests_name("core: events of one task", tests, NULL, NULL);

@@ -46,6 +46,27 @@ void tree_end(void)
 	fake_end();
 }
 
+int tree_setup(void **state)
+{
+	(void)state;
+	tree_begin(0);
+	return 0;
+}
+
+int tree_setup_two_counters(void **state)
+{
+	(void)state;
+	tree_begin(2);
+	return 0;
+}
+
+int tree_teardown(void **state)
+{
+	(void)state;
+	tree_end();
+	return 0;
+}
+
 struct core_task *tree_clone(uint32_t page, uint64_t flags)
 {
 	struct core_task *task = core_task(page);

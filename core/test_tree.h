@@ -31,6 +31,13 @@ struct padded_attr test_padded(const struct perf_event_attr *attr);
 void tree_begin(uint32_t counters);
 void tree_end(void);
 
+int tree_setup(void **state);
+int tree_setup_two_counters(void **state);
+int tree_teardown(void **state);
+#define TREE_CASE(name) cmocka_unit_test_setup_teardown(name, tree_setup, tree_teardown)
+#define TREE_CASE_TWO_COUNTERS(name)                                                               \
+	cmocka_unit_test_setup_teardown(name, tree_setup_two_counters, tree_teardown)
+
 /* A task at @page, made by the caller with @flags of clone(2). */
 struct core_task *tree_clone(uint32_t page, uint64_t flags);
 /* The task at @page is the caller from now on. */
