@@ -103,24 +103,32 @@ static bool is_modelled(const struct perf_event_attr *attr)
 	return attr->type == PERF_TYPE_HW_CACHE && attr->config != loads && attr->config != stores;
 }
 
+/* The event of those from @from on that is modelled, or the end. */
+static size_t next_modelled(struct tally_events *events, size_t from)
+{
+	const size_t nr = events ? tally_events_count(events) : 0;
+
+	while (from < nr && !is_modelled(tally_events_at(events, from)->attr))
+		from++;
+	return from;
+}
+
 static void say(const char *why, struct tally_events *events)
 {
 	const size_t nr = events ? tally_events_count(events) : 0;
-	const char *first = NULL;
-	size_t slow = 0;
+	const size_t first = next_modelled(events, 0);
 
-	for (size_t i = 0; i < nr; i++) {
-		const struct tally_event *event = tally_events_at(events, i);
-
-		if (is_modelled(event->attr) && !slow++)
-			first = event->name;
-	}
 	fprintf(stderr, "tally: %s: user mode counts (tally run)", why);
-	if (slow > 1)
-		fprintf(stderr, ", slowly for %s and %zu more; -e instructions,branches is quick",
-			first, slow - 1);
-	else if (slow)
-		fprintf(stderr, ", slowly for %s; -e instructions,branches is quick", first);
+	for (size_t i = first, next; i < nr; i = next) {
+		next = next_modelled(events, i + 1);
+		fprintf(stderr, "%s%s",
+			i == first  ? ", slowly for "
+			: next < nr ? ", "
+				    : " and ",
+			tally_events_at(events, i)->name);
+	}
+	if (first < nr)
+		fputs("; -e instructions,branches is quick", stderr);
 	fputc('\n', stderr);
 }
 

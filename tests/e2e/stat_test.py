@@ -155,7 +155,11 @@ def case_it_says_what_will_be_slow():
     text = tally('stat', '-e', 'cycles,instructions,branch-misses', '--', 'true').stderr
     if 'user mode counts' not in text:
         skip('this machine has a PMU')
-    contains(text, '(tally run), slowly for cycles and 1 more; -e instructions,branches is quick\n')
+    contains(text, '(tally run), slowly for cycles and branch-misses; '
+             '-e instructions,branches is quick\n')
+    contains(tally('stat', '-e', 'cycles,branches,LLC-loads,branch-misses', '--', 'true').stderr,
+             ', slowly for cycles, LLC-loads and branch-misses; -e')
+    contains(tally('stat', '-e', 'cycles', '--', 'true').stderr, ', slowly for cycles; -e')
     contains(tally('stat', '-e', 'instructions,L1-dcache-loads', '--', 'true').stderr,
              'user mode counts (tally run)\n')
 
