@@ -358,34 +358,61 @@ static const struct cfi_common *common_at(struct cfi_table *table, uint64_t addr
 	return common;
 }
 
+/* What an entry says of a function, and where it goes on. */
+struct fde {
+	const struct cfi_common *cie;
+	uint64_t first, size;
+	struct cursor rest;
+};
+
+static bool read_fde(struct cfi_table *table, uint64_t address, uint8_t *buffer, size_t size,
+		     struct fde *fde)
+{
+	struct cursor *c = &fde->rest;
+	uint64_t back;
+
+	if (!read_entry(c, address, buffer, size))
+		return false;
+	back = cursor_address(c);
+	back -= cursor_get(c, 4);
+	fde->cie = common_at(table, back);
+	if (!fde->cie)
+		return false;
+	fde->first = encoded(c, fde->cie->encoding, true);
+	fde->size = encoded(c, fde->cie->encoding & ~ENCODED_SIGNED, false);
+	return !c->bad;
+}
+
+bool cfi_first(struct cfi_table *table, uint64_t address, uint64_t *first)
+{
+	uint8_t buffer[4 + 2 * sizeof(uint64_t)];
+	struct fde fde;
+
+	if (!read_fde(table, address, buffer, sizeof(buffer), &fde) || !fde.size)
+		return false;
+	*first = fde.first;
+	return true;
+}
+
 static bool run_fde(struct cfi_table *table, uint64_t address, uint64_t pc, struct cfi_row *row)
 {
 	struct program p;
-	const struct cfi_common *cie;
 	uint8_t buffer[FDE_MAX];
-	struct cursor c;
-	uint64_t back, first, behind, size;
+	struct fde fde;
+	struct cursor *c = &fde.rest;
+	uint64_t behind, size;
 
-	if (!read_entry(&c, address, buffer, sizeof(buffer)))
+	if (!read_fde(table, address, buffer, sizeof(buffer), &fde) || pc - fde.first >= fde.size)
 		return false;
-	back = cursor_address(&c);
-	back -= cursor_get(&c, 4);
-	cie = common_at(table, back);
-	if (!cie)
-		return false;
-	first = encoded(&c, cie->encoding, true);
-	size = encoded(&c, cie->encoding & ~ENCODED_SIGNED, false);
-	if (c.bad || pc - first >= size)
-		return false;
-	behind = first + size;
-	if (cie->sized) {
-		size = cursor_uleb(&c);
-		if (size > (uint64_t)(c.end - c.at))
+	behind = fde.first + fde.size;
+	if (fde.cie->sized) {
+		size = cursor_uleb(c);
+		if (size > (uint64_t)(c->end - c->at))
 			return false;
-		c.at += size;
+		c->at += size;
 	}
-	begin(&p, first, pc, cie, &cie->row);
-	if (!run(&p, &c))
+	begin(&p, fde.first, pc, fde.cie, &fde.cie->row);
+	if (!run(&p, c))
 		return false;
 	*row = p.row;
 	row->first = p.first;
@@ -402,37 +429,34 @@ bool cfi_table_at(struct cfi_table *table, uint64_t header)
 	if (copy_in(bytes, header, sizeof(bytes)) || bytes[0] != 1 || bytes[1] != RELATIVE_4 ||
 	    bytes[2] != 3 || bytes[3] != OFFSETS_4)
 		return false;
-	*table = (struct cfi_table){.header = header};
+	*table = (struct cfi_table){.base = header, .functions = header + sizeof(bytes)};
 	memcpy(&table->nr, bytes + 8, sizeof(table->nr));
 	return table->nr;
 }
 
-struct place {
-	int32_t function, fde; /* from the header */
-};
-
-static bool read_place(const struct cfi_table *table, uint32_t number, struct place *place)
+static bool read_function(const struct cfi_table *table, uint32_t number,
+			  struct cfi_function *function)
 {
-	return !copy_in(place, table->header + 12 + number * sizeof(*place), sizeof(*place));
+	return !copy_in(function, table->functions + number * sizeof(*function), sizeof(*function));
 }
 
 bool cfi_find(struct cfi_table *table, const struct cfi_frame *frame, struct cfi_row *row)
 {
 	const uint64_t pc = cfi_place(frame);
-	const int64_t wanted = (int64_t)(pc - table->header);
+	const int64_t wanted = (int64_t)(pc - table->base);
 	uint32_t low = 0, high = table->nr;
-	struct place place;
+	struct cfi_function function;
 
 	while (low < high) { /* the last one that is not behind it */
 		const uint32_t middle = low + (high - low) / 2;
 
-		if (!read_place(table, middle, &place))
+		if (!read_function(table, middle, &function))
 			return false;
-		if (place.function <= wanted)
+		if (function.first <= wanted)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low && read_place(table, low - 1, &place) &&
-	       run_fde(table, table->header + (uint64_t)(int64_t)place.fde, pc, row);
+	return low && read_function(table, low - 1, &function) &&
+	       run_fde(table, table->base + (uint64_t)(int64_t)function.entry, pc, row);
 }

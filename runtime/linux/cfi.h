@@ -63,15 +63,32 @@ struct cfi_common {
 	uint8_t encoding; /* of the functions' addresses */
 };
 
-/* .eh_frame_hdr: a sorted table of functions. */
+/* Where a function begins, and what is said of it, from the base of the table. */
+struct cfi_function {
+	int32_t first, entry;
+};
+
+/* Functions by address: .eh_frame_hdr has them so. */
 struct cfi_table {
-	uint64_t header;
+	uint64_t base;
+	uint64_t functions; /* struct cfi_function */
 	uint32_t nr;
 	struct cfi_common common;
 };
 
 /* False: there is none at @header, or none that is known. */
 bool cfi_table_at(struct cfi_table *table, uint64_t header);
+
+/*
+ * Such a table is made from .eh_frame, of @size bytes, where the linker has made none. How many
+ * functions it has at most; @functions has room for @most.
+ */
+uint32_t cfi_count(uint64_t frames, uint64_t size);
+void cfi_make_table(struct cfi_table *table, uint64_t frames, uint64_t size,
+		    struct cfi_function *functions, uint32_t most);
+
+/* Where the function begins that the entry at @address is about; false if it is about none. */
+bool cfi_first(struct cfi_table *table, uint64_t address, uint64_t *first);
 
 /* Where @frame is, in the function that it is of: a call may be the last that one does. */
 static inline uint64_t cfi_place(const struct cfi_frame *frame)

@@ -326,7 +326,7 @@ static unsigned int look_up(uint64_t pc)
 static void damaged_entries(void **state)
 {
 	const struct cfi_table *table = own_table();
-	const size_t there = read_original(table->header);
+	const size_t there = read_original(table->base);
 	uint64_t random = 0x9e3779b97f4a7c15;
 	unsigned int found = 0;
 
@@ -348,6 +348,51 @@ static void damaged_entries(void **state)
 	assert_true(found > 1000);
 }
 
+/* ---- without the linker's table ---- */
+
+/* Where it says that .eh_frame is; how much there is up to the end that it has. */
+static uint64_t find_frames(const struct cfi_table *table, size_t *size)
+{
+	const uint64_t place = table->base + 4;
+	uint32_t length = 1;
+	uint64_t frames;
+	int32_t offset;
+
+	assert_int_equal(copy_in(&offset, place, sizeof(offset)), 0);
+	frames = place + (uint64_t)(int64_t)offset;
+	for (*size = 0; length; *size += sizeof(length) + length)
+		assert_int_equal(copy_in(&length, frames + *size, sizeof(length)), 0);
+	return frames;
+}
+
+static void a_table_as_the_linker_makes_it(void **state)
+{
+	const struct cfi_table *linked = own_table();
+	const struct cfi_function *theirs = (const struct cfi_function *)linked->functions;
+	struct cfi_function *ours;
+	struct cfi_table made;
+	uint64_t frames;
+	size_t size;
+
+	(void)state;
+	frames = find_frames(linked, &size);
+	assert_true(linked->nr > 20);
+	assert_int_equal(cfi_count(frames, size), linked->nr);
+	ours = calloc(linked->nr, sizeof(*ours));
+	cfi_make_table(&made, frames, size, ours, linked->nr);
+	assert_int_equal(made.nr, linked->nr);
+	for (uint32_t i = 0; i < made.nr; i++) {
+		assert_int_equal(made.base + (uint64_t)ours[i].first,
+				 linked->base + (uint64_t)theirs[i].first);
+		assert_int_equal(made.base + (uint64_t)ours[i].entry,
+				 linked->base + (uint64_t)theirs[i].entry);
+	}
+	/* Where there is room for fewer, the rest is left out. */
+	cfi_make_table(&made, frames, size, ours, 7);
+	assert_int_equal(made.nr, 7);
+	free(ours);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +400,7 @@ int main(void)
 		cmocka_unit_test_setup(through_a_handler, begin),
 		cmocka_unit_test_setup(through_a_handler_with_its_own_stack, begin),
 		cmocka_unit_test_setup(damaged_entries, begin),
+		cmocka_unit_test_setup(a_table_as_the_linker_makes_it, begin),
 	};
 
 	return cmocka_run_group_tests_name("runtime/cfi", tests, NULL, NULL);

@@ -13,7 +13,7 @@
 #include <linux/mman.h>
 
 #include "core/host.h"
-#include "runtime/linux/cfi.h"
+#include "runtime/linux/cfi_program.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/proc_maps.h"
@@ -87,7 +87,8 @@ static bool table_of(uint64_t at, struct cfi_table *table)
 		if (headers[i].p_type == PT_GNU_EH_FRAME)
 			frames = &headers[i];
 	}
-	return frames && cfi_table_at(table, bias + frames->p_vaddr);
+	return frames ? cfi_table_at(table, bias + frames->p_vaddr)
+		      : cfi_program_table(table, &elf, bias);
 }
 
 /* The mapping around @pc; returns where its file is mapped from its first byte on, or 0. */

@@ -170,10 +170,10 @@ def case_stat_per_thread_tells_threads_apart():
 
 # ---- perf record, report, script, annotate ----
 
-def record(*args, turns=TURNS):
+def record(*args, turns=TURNS, program=WORK):
     """The recording of the program, and what perf said."""
     path = path_of('perf.data')
-    done = perf('record', '-o', path, *args, WORK, str(turns))
+    done = perf('record', '-o', path, *args, program, str(turns))
     check('lost' not in done.stderr, done.stderr)
     return path, done.stderr
 
@@ -229,6 +229,10 @@ def case_record_g_knows_who_called():
     path, _ = record('-g', '-e', 'instructions:u', '-c', '100003')
     check_profile(report(path))
     check_callers(path)
+
+
+def case_record_g_of_a_program_whose_linker_made_no_table_of_functions():
+    check_callers(record('-g', '-e', 'instructions:u', '-c', '100003', program=WORK_STATIC)[0])
 
 
 def case_record_with_stacks_is_unwound():
