@@ -4,7 +4,7 @@
  * see the core says, and to see it is to take it, as with the kernel's own. So each call is made
  * with a copy of its list, and made again when it was woken for nothing.
  */
-#include "runtime/linux/event_poll.h"
+#include "runtime/linux/event_list.h"
 
 #include <asm/errno.h>
 #include <asm/poll.h>
@@ -23,8 +23,7 @@
 enum {
 	FEW = 64,	/* whose list is on the stack */
 	MOST = 1 << 20, /* sysctl fs.nr_open */
-	SECOND = 1000000000,
-	CLOCK = 1, /* CLOCK_MONOTONIC */
+	CLOCK = 1,	/* CLOCK_MONOTONIC */
 };
 
 uint32_t event_look(uint64_t fd, uint32_t event, uint32_t wanted)
@@ -74,17 +73,9 @@ int64_t event_remaining(const struct event_deadline *deadline)
 
 /* ---- poll ---- */
 
-struct event_list {
-	struct pollfd *fds;
-	uint32_t *events; /* 0: it is none */
-	uint16_t *wanted; /* of events: the kernel is asked for something else */
-	uint32_t nr;
-	uint32_t nr_events;
-};
-
 enum { LIST_ITEM = sizeof(struct pollfd) + sizeof(uint32_t) + sizeof(uint16_t) };
 
-static bool list_make(struct event_list *list, uint32_t nr)
+bool event_list_make(struct event_list *list, uint32_t nr)
 {
 	list->fds = memory_allocate(nr * LIST_ITEM, 0);
 	if (!list->fds)
@@ -95,13 +86,12 @@ static bool list_make(struct event_list *list, uint32_t nr)
 	return true;
 }
 
-static void list_free(struct event_list *list, uint32_t nr)
+void event_list_free(struct event_list *list, uint32_t nr)
 {
 	memory_free(list->fds, nr * LIST_ITEM);
 }
 
-/* Finds the events in it, and hides what is to be hidden. */
-static void list_look_up(struct event_list *list)
+void event_list_look_up(struct event_list *list)
 {
 	for (uint32_t i = 0; i < list->nr; i++) {
 		struct pollfd *fd = &list->fds[i];
@@ -153,7 +143,7 @@ static int64_t look_at_others(struct event_list *list)
 static int64_t wait_for_any(struct thread *thread, struct event_list *list, int64_t ns,
 			    uint64_t mask, uint64_t mask_size)
 {
-	struct __kernel_timespec timeout = {ns / SECOND, ns % SECOND};
+	struct __kernel_timespec timeout = {ns / EVENT_SECOND, ns % EVENT_SECOND};
 	struct syscall call = {
 		.number = __NR_ppoll,
 		.args = {(uint64_t)list->fds, list->nr, ns < 0 ? 0 : (uint64_t)&timeout, mask,
@@ -201,8 +191,8 @@ static void let_go(const struct event_list *list)
 	sys(__NR_ppoll, 0, 0, &moment, 0, 0);
 }
 
-static int64_t poll_list(struct thread *thread, struct event_list *list,
-			 const struct event_deadline *deadline, uint64_t mask, uint64_t mask_size)
+int64_t event_list_poll(struct thread *thread, struct event_list *list,
+			const struct event_deadline *deadline, uint64_t mask, uint64_t mask_size)
 {
 	for (;;) {
 		const int64_t left = event_remaining(deadline);
@@ -237,7 +227,7 @@ static int64_t poll_program(struct thread *thread, struct syscall *call, struct 
 
 	if (copy_in(list->fds, call->args[0], size))
 		return EVENT_CALL_OTHER;
-	list_look_up(list);
+	event_list_look_up(list);
 	if (!list->nr_events)
 		return EVENT_CALL_OTHER;
 	if (!ppoll && (int)call->args[2] >= 0)
@@ -249,11 +239,11 @@ static int64_t poll_program(struct thread *thread, struct syscall *call, struct 
 			return -EINVAL;
 	}
 	deadline = event_deadline(ns);
-	result = poll_list(thread, list, &deadline, ppoll ? call->args[3] : 0,
-			   ppoll ? call->args[4] : 0);
+	result = event_list_poll(thread, list, &deadline, ppoll ? call->args[3] : 0,
+				 ppoll ? call->args[4] : 0);
 	if (ppoll && call->args[2] && result != SYSCALL_NOT_MADE) {
 		ns = event_remaining(&deadline);
-		timeout = (struct __kernel_timespec){ns / SECOND, ns % SECOND};
+		timeout = (struct __kernel_timespec){ns / EVENT_SECOND, ns % EVENT_SECOND};
 		copy_out(call->args[2], &timeout, sizeof(timeout));
 	}
 	for (uint32_t i = 0; i < list->nr && result >= 0; i++)
@@ -266,11 +256,11 @@ static int64_t poll_program(struct thread *thread, struct syscall *call, struct 
 
 bool event_timeout(const struct __kernel_timespec *timeout, int64_t *ns)
 {
-	const int64_t most = INT64_MAX / SECOND / 2;
+	const int64_t most = INT64_MAX / EVENT_SECOND / 2;
 
-	if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= SECOND)
+	if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= EVENT_SECOND)
 		return false;
-	*ns = timeout->tv_sec > most ? -1 : timeout->tv_sec * SECOND + timeout->tv_nsec;
+	*ns = timeout->tv_sec > most ? -1 : timeout->tv_sec * EVENT_SECOND + timeout->tv_nsec;
 	return true;
 }
 
@@ -287,157 +277,9 @@ int64_t event_poll(struct thread *thread, struct syscall *call)
 		return EVENT_CALL_OTHER;
 	if (nr <= FEW)
 		return poll_program(thread, call, &list);
-	if (!list_make(&list, nr))
+	if (!event_list_make(&list, nr))
 		return -ENOMEM;
 	result = poll_program(thread, call, &list);
-	list_free(&list, nr);
-	return result;
-}
-
-/* ---- select ---- */
-
-enum { SETS = 3, SET_BITS = 1024 };
-
-/* The kernel's: what of poll(2) makes a descriptor readable, writable, exceptional. */
-static const uint32_t wishes[SETS] = {
-	POLLRDNORM | POLLRDBAND | POLLIN | POLLHUP | POLLERR,
-	POLLWRBAND | POLLWRNORM | POLLOUT | POLLERR,
-	POLLPRI,
-};
-
-struct sets {
-	uint64_t bits[SETS][SET_BITS / 64];
-};
-
-static bool has(const uint64_t *set, uint32_t fd)
-{
-	return set[fd / 64] >> fd % 64 & 1;
-}
-
-static int64_t sets_in(struct sets *sets, const struct syscall *call, uint32_t nr)
-{
-	memset(sets, 0, sizeof(*sets));
-	for (unsigned int i = 0; i < SETS; i++)
-		if (call->args[1 + i] &&
-		    copy_in(sets->bits[i], call->args[1 + i], (nr + 63) / 64 * 8))
-			return -EFAULT;
-	return 0;
-}
-
-static int64_t sets_out(const struct sets *sets, const struct syscall *call, uint32_t nr)
-{
-	for (unsigned int i = 0; i < SETS; i++)
-		if (call->args[1 + i] &&
-		    copy_out(call->args[1 + i], sets->bits[i], (nr + 63) / 64 * 8))
-			return -EFAULT;
-	return 0;
-}
-
-/* As poll(2) has them. */
-static void list_of_sets(struct event_list *list, const struct sets *sets, uint32_t nr)
-{
-	list->nr = 0;
-	for (uint32_t fd = 0; fd < nr; fd++) {
-		uint32_t wanted = 0;
-
-		for (unsigned int i = 0; i < SETS; i++)
-			if (has(sets->bits[i], fd))
-				wanted |= wishes[i];
-		if (wanted)
-			list->fds[list->nr++] = (struct pollfd){(int)fd, (short)wanted, 0};
-	}
-}
-
-/* How many bits are set; -EBADF where a descriptor is none. */
-static int64_t sets_of_list(struct sets *sets, const struct event_list *list)
-{
-	struct sets seen = {0};
-	int64_t nr = 0;
-
-	for (uint32_t at = 0; at < list->nr; at++) {
-		const uint32_t fd = (uint32_t)list->fds[at].fd;
-		const uint32_t revents = (uint16_t)list->fds[at].revents;
-
-		if (revents & POLLNVAL)
-			return -EBADF;
-		for (unsigned int i = 0; i < SETS; i++)
-			if (has(sets->bits[i], fd) && revents & wishes[i]) {
-				seen.bits[i][fd / 64] |= 1UL << fd % 64;
-				nr++;
-			}
-	}
-	*sets = seen;
-	return nr;
-}
-
-/* The sixth argument of pselect6 points at the mask's address and size. */
-struct sixth {
-	uint64_t mask, size;
-};
-
-static bool select_timeout(const struct syscall *call, bool pselect, int64_t *ns)
-{
-	struct __kernel_timespec timeout;
-
-	*ns = -1;
-	if (!call->args[4])
-		return true;
-	if (copy_in(&timeout, call->args[4], sizeof(timeout)))
-		return false;
-	if (!pselect)
-		timeout.tv_nsec *= 1000; /* struct timeval */
-	return event_timeout(&timeout, ns);
-}
-
-static void select_remaining(const struct syscall *call, bool pselect,
-			     const struct event_deadline *deadline)
-{
-	const int64_t ns = event_remaining(deadline);
-	const struct __kernel_timespec left = {ns / SECOND,
-					       pselect ? ns % SECOND : ns % SECOND / 1000};
-
-	if (call->args[4] && ns >= 0)
-		copy_out(call->args[4], &left, sizeof(left));
-}
-
-static int64_t select_list(struct thread *thread, struct syscall *call, struct event_list *list,
-			   struct sets *sets, uint32_t nr)
-{
-	const bool pselect = (uint32_t)call->number == __NR_pselect6;
-	struct event_deadline deadline;
-	struct sixth sixth = {0};
-	int64_t result, ns;
-
-	list_of_sets(list, sets, nr);
-	list_look_up(list);
-	if (!list->nr_events || !select_timeout(call, pselect, &ns))
-		return EVENT_CALL_OTHER;
-	if (pselect && call->args[5] && copy_in(&sixth, call->args[5], sizeof(sixth)))
-		return -EFAULT;
-	deadline = event_deadline(ns);
-	result = poll_list(thread, list, &deadline, sixth.mask, sixth.size);
-	if (result != SYSCALL_NOT_MADE)
-		select_remaining(call, pselect, &deadline);
-	if (result < 0)
-		return result;
-	result = sets_of_list(sets, list);
-	if (result >= 0 && sets_out(sets, call, nr))
-		result = -EFAULT;
-	return result;
-}
-
-int64_t event_select(struct thread *thread, struct syscall *call)
-{
-	const uint32_t nr = (uint32_t)call->args[0];
-	struct event_list list = {0};
-	struct sets sets;
-	int64_t result;
-
-	if (nr > SET_BITS || sets_in(&sets, call, nr))
-		return EVENT_CALL_OTHER;
-	if (!list_make(&list, SET_BITS))
-		return -ENOMEM;
-	result = select_list(thread, call, &list, &sets, nr);
-	list_free(&list, SET_BITS);
+	event_list_free(&list, nr);
 	return result;
 }

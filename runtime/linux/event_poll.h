@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for events: event_poll.c, event_epoll.c. */
+/* Waiting for events: event_poll.c, event_select.c, event_epoll.c. */
 #ifndef RUNTIME_LINUX_EVENT_POLL_H
 #define RUNTIME_LINUX_EVENT_POLL_H
 

@@ -22,135 +22,22 @@
 #include "runtime/linux/clock_timer.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/exec.h"
-#include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/tasks.h"
+#include "runtime/linux/thread_slots.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
 
-enum {
-	SIGNAL_STACK_SIZE = 32768, /* the kernel's largest frame, and what the handler needs */
-	RUNTIME_STACK_SIZE = 131072,
-	SLOT_HEAD = 8192, /* struct task and a struct thread */
-	SLOT_SIZE = SLOT_HEAD + SIGNAL_STACK_SIZE + RUNTIME_STACK_SIZE,
-};
-_Static_assert(sizeof(struct task) <= PAGE && sizeof(struct thread) <= PAGE, "");
-
 #ifndef CLONE_CLEAR_SIGHAND
 #define CLONE_CLEAR_SIGHAND 0x100000000ULL
 #endif
 
-/* All slots of the process. Slots are added and never taken away. */
-static struct task *slots;
-static struct lock slots_lock;
-
-/* Some thread has, or had, a table of descriptors of its own: who took the page of a slot may end
- * before who uses it now. */
-static bool tables_differ;
-
 int64_t clone_pass(const struct syscall *call, struct task *child);
 _Noreturn void thread_end(uint64_t status, uint32_t *used);
 _Noreturn void thread_begin(struct task *task);
-
-static char *signal_stack(struct task *task)
-{
-	return (char *)task + SLOT_HEAD;
-}
-
-static char *runtime_stack(struct task *task)
-{
-	return signal_stack(task) + SIGNAL_STACK_SIZE;
-}
-
-static struct thread *slot_own_thread(struct task *task)
-{
-	return (struct thread *)((char *)task + PAGE);
-}
-
-static struct task *slot_new(void)
-{
-	struct task *task = memory_allocate(SLOT_SIZE, 0);
-
-	if (!task)
-		return NULL;
-	task->used = 1;
-	lock_take(&slots_lock);
-	task->next = slots;
-	slots = task;
-	lock_give(&slots_lock);
-	return task;
-}
-
-static struct task *slot_reused(void)
-{
-	struct task *task;
-
-	lock_take(&slots_lock);
-	for (task = slots; task; task = task->next) {
-		uint32_t unused = 0;
-
-		if (__atomic_compare_exchange_n(&task->used, &unused, 1, false, __ATOMIC_ACQ_REL,
-						__ATOMIC_RELAXED)) {
-			if (task->thread)
-				task->thread->tid = 0; /* of the one before */
-			break;
-		}
-	}
-	lock_give(&slots_lock);
-	return task;
-}
-
-static void slot_give(struct task *task)
-{
-	__atomic_store_n(&task->used, 0, __ATOMIC_RELEASE);
-}
-
-/* Makes @thread, whose events stay as they are, the slot's: it is on @page. */
-static struct thread *slot_adopt(struct task *task, struct thread *thread, uint32_t page)
-{
-	arena_adopt(thread, page);
-	thread->self = thread;
-	thread->task = task;
-	thread->stack = (char *)task + SLOT_SIZE;
-	task->thread = thread;
-	task->owner = page ? arena_owner(thread) : 0;
-	return thread;
-}
-
-/* Gives the slot its struct thread: the one it had, one of the arena, or its own. */
-static struct thread *slot_thread(struct task *task)
-{
-	struct thread *thread = task->thread;
-
-	/* Under another table of descriptors it may have been lost, or be nobody's to give away. */
-	if (thread && thread->page && __atomic_load_n(&tables_differ, __ATOMIC_RELAXED)) {
-		arena_give(thread);
-		thread = NULL;
-	}
-	if (!thread) {
-		lock_take(&slots_lock);
-		thread = arena_take();
-		lock_give(&slots_lock);
-	}
-	if (!thread) {
-		thread = slot_own_thread(task);
-		thread->page = 0;
-	}
-	core_task_clear(&thread->events);
-	return slot_adopt(task, thread, thread->page);
-}
-
-void threads_visit(void (*visit)(struct task *task, void *what), void *what)
-{
-	lock_take(&slots_lock);
-	for (struct task *task = slots; task; task = task->next)
-		if (__atomic_load_n(&task->used, __ATOMIC_ACQUIRE))
-			visit(task, what);
-	lock_give(&slots_lock);
-}
 
 void threads_set_gs(uint64_t base)
 {
@@ -160,14 +47,14 @@ void threads_set_gs(uint64_t base)
 void threads_unshared(struct thread *thread)
 {
 	thread->task->own_numbers = true;
-	__atomic_store_n(&tables_differ, true, __ATOMIC_RELAXED);
+	slots_tables_part();
 	arena_hold(thread, thread->task->owner);
 }
 
 /* What the kernel has to know of a thread before anything else, and what others read of it. */
 static void settle(struct task *task)
 {
-	const stack_t stack = {.ss_sp = signal_stack(task), .ss_size = SIGNAL_STACK_SIZE};
+	const stack_t stack = {.ss_sp = slot_signal_stack(task), .ss_size = SIGNAL_STACK_SIZE};
 
 	threads_set_gs((uint64_t)task->thread);
 	sys(__NR_sigaltstack, &stack, NULL);
@@ -218,7 +105,7 @@ struct thread *threads_boot(uint32_t owner)
 /* Nothing of the runtime is half done in the memory that a forked child gets. */
 static void lock_all(void)
 {
-	lock_take(&slots_lock);
+	slots_lock();
 	brk_lock();
 	translate_lock();
 }
@@ -227,7 +114,7 @@ static void unlock_all(void)
 {
 	translate_unlock();
 	brk_unlock();
-	lock_give(&slots_lock);
+	slots_unlock();
 }
 
 /* In a child of fork: its parent's other threads are not there, nor the parent's pages. */
@@ -237,14 +124,7 @@ static void forget_others(struct task *self)
 	arena_forked();
 	event_maps_forked();
 	event_joined_forked();
-	for (struct task *task = slots; task; task = task->next) {
-		if (task == self)
-			continue;
-		if (task->thread)
-			arena_forget(task->thread);
-		task->thread = NULL;
-		task->used = 0;
-	}
+	slots_forked(self);
 	self->actions->lock = (struct lock){0};
 	self->actions->users = 1;
 	self->actions->detaching = 0;
@@ -254,7 +134,7 @@ static void forget_others(struct task *self)
  * the child's. */
 static bool has_page(struct task *task)
 {
-	if (task->forked || task->vfork || __atomic_load_n(&tables_differ, __ATOMIC_RELAXED))
+	if (task->forked || task->vfork || slots_tables_differ())
 		return arena_hold(task->thread, task->owner);
 	return true;
 }
@@ -406,7 +286,7 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 
 	/* What it takes is locked under its own table. */
 	if (thread->task->vfork || thread->task->own_numbers)
-		__atomic_store_n(&tables_differ, true, __ATOMIC_RELAXED);
+		slots_tables_part();
 	child = slot_take();
 	if (!child)
 		return -EAGAIN;
@@ -421,7 +301,7 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 	child->start = mask;
 	signal_hold_ignored_not(thread->task, mask);
 	if (flags & CLONE_VM) {
-		*stack = (uint64_t)(size ? runtime_stack(child) : child->thread->stack);
+		*stack = (uint64_t)(size ? slot_runtime_stack(child) : child->thread->stack);
 		if (size)
 			*size = RUNTIME_STACK_SIZE;
 		result = clone_pass(call, child);

@@ -23,7 +23,7 @@ struct thread;
  */
 struct thread *threads_boot(uint32_t owner);
 
-/* Calls @visit for each task in this memory. It must not wait for any of them. */
+/* thread_slots.c: calls @visit for each task in this memory. It must not wait for any of them. */
 void threads_visit(void (*visit)(struct task *task, void *what), void *what);
 
 /* Sets the GS base of the calling thread. */

@@ -296,3 +296,10 @@ struct virtual_node virtual_find(const char *path, bool follow)
 		}
 	return node;
 }
+
+uint64_t virtual_inode(const struct virtual_node *node)
+{
+	enum { FIRST = 0x74610000 };
+
+	return FIRST + node->folder * 0x100u + node->index + (node->kind != VIRTUAL_FOLDER);
+}

@@ -3,8 +3,9 @@
  * Files that say what there is to be counted: to the program the virtual PMU is a device of sysfs,
  * beside those of the kernel, and its settings are sysctls.
  *
- *	virtual.c	the tree: what is there, and what is in it
- *	virtual_calls.c	the calls that meet it
+ *	virtual.c		the tree: what is there, and what is in it
+ *	virtual_calls.c		the calls that meet it by a path
+ *	virtual_folders.c	its folders that are open, and the calls on their descriptors
  */
 #ifndef RUNTIME_LINUX_VIRTUAL_H
 #define RUNTIME_LINUX_VIRTUAL_H
@@ -57,19 +58,28 @@ size_t virtual_text(const struct virtual_node *node, char *text, size_t size);
 /* The path of a folder. */
 const char *virtual_path(enum virtual_folder folder);
 
-/* ---- virtual_calls.c ---- */
+uint64_t virtual_inode(const struct virtual_node *node);
 
 #define VIRTUAL_OTHER ((int64_t)-515)
 
-/*
- * A call with @path as seen from @dirfd: its result, or VIRTUAL_OTHER if that is none of ours. The
- * same for a descriptor: getdents, lseek, close.
- */
+/* ---- virtual_calls.c ---- */
+
+/* A call with @path as seen from @dirfd: its result, or VIRTUAL_OTHER if that is none of ours. */
 int64_t virtual_path_call(struct thread *thread, struct syscall *call, int64_t dirfd,
 			  const char *path, bool follow);
+
+/* ---- virtual_folders.c ---- */
+
+/* The same for a call on a descriptor: getdents, lseek, close, dup. */
 int64_t virtual_fd_call(struct thread *thread, struct syscall *call);
 
 /* Whether the process may have opened folders of ours. */
 bool virtual_any(void);
+
+/* From now on @fd is that folder. */
+void virtual_remember(int fd, enum virtual_folder folder);
+
+/* Whether @fd is a folder of ours, and which. */
+bool virtual_folder_of(int fd, enum virtual_folder *folder);
 
 #endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/thread_slots.h"
+
+#include "core/core.h"
+#include "runtime/linux/arena.h"
+#include "runtime/linux/memory.h"
+#include "runtime/linux/task.h"
+#include "runtime/linux/threads.h"
+#include "runtime/sys.h"
+
+_Static_assert(sizeof(struct task) <= PAGE && sizeof(struct thread) <= PAGE, "");
+
+/* All slots of the process. Slots are added and never taken away. */
+static struct task *slots;
+static struct lock lock;
+
+static bool tables_differ;
+
+char *slot_signal_stack(struct task *task)
+{
+	return (char *)task + SLOT_HEAD;
+}
+
+char *slot_runtime_stack(struct task *task)
+{
+	return slot_signal_stack(task) + SIGNAL_STACK_SIZE;
+}
+
+struct thread *slot_own_thread(struct task *task)
+{
+	return (struct thread *)((char *)task + PAGE);
+}
+
+struct task *slot_new(void)
+{
+	struct task *task = memory_allocate(SLOT_SIZE, 0);
+
+	if (!task)
+		return NULL;
+	task->used = 1;
+	lock_take(&lock);
+	task->next = slots;
+	slots = task;
+	lock_give(&lock);
+	return task;
+}
+
+struct task *slot_reused(void)
+{
+	struct task *task;
+
+	lock_take(&lock);
+	for (task = slots; task; task = task->next) {
+		uint32_t unused = 0;
+
+		if (__atomic_compare_exchange_n(&task->used, &unused, 1, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED)) {
+			if (task->thread)
+				task->thread->tid = 0; /* of the one before */
+			break;
+		}
+	}
+	lock_give(&lock);
+	return task;
+}
+
+void slot_give(struct task *task)
+{
+	__atomic_store_n(&task->used, 0, __ATOMIC_RELEASE);
+}
+
+struct thread *slot_adopt(struct task *task, struct thread *thread, uint32_t page)
+{
+	arena_adopt(thread, page);
+	thread->self = thread;
+	thread->task = task;
+	thread->stack = (char *)task + SLOT_SIZE;
+	task->thread = thread;
+	task->owner = page ? arena_owner(thread) : 0;
+	return thread;
+}
+
+struct thread *slot_thread(struct task *task)
+{
+	struct thread *thread = task->thread;
+
+	/* Under another table of descriptors it may have been lost, or be nobody's to give away. */
+	if (thread && thread->page && __atomic_load_n(&tables_differ, __ATOMIC_RELAXED)) {
+		arena_give(thread);
+		thread = NULL;
+	}
+	if (!thread) {
+		lock_take(&lock);
+		thread = arena_take();
+		lock_give(&lock);
+	}
+	if (!thread) {
+		thread = slot_own_thread(task);
+		thread->page = 0;
+	}
+	core_task_clear(&thread->events);
+	return slot_adopt(task, thread, thread->page);
+}
+
+void threads_visit(void (*visit)(struct task *task, void *what), void *what)
+{
+	lock_take(&lock);
+	for (struct task *task = slots; task; task = task->next)
+		if (__atomic_load_n(&task->used, __ATOMIC_ACQUIRE))
+			visit(task, what);
+	lock_give(&lock);
+}
+
+bool slots_tables_differ(void)
+{
+	return __atomic_load_n(&tables_differ, __ATOMIC_RELAXED);
+}
+
+void slots_tables_part(void)
+{
+	__atomic_store_n(&tables_differ, true, __ATOMIC_RELAXED);
+}
+
+void slots_lock(void)
+{
+	lock_take(&lock);
+}
+
+void slots_unlock(void)
+{
+	lock_give(&lock);
+}
+
+void slots_forked(const struct task *self)
+{
+	for (struct task *task = slots; task; task = task->next) {
+		if (task == self)
+			continue;
+		if (task->thread)
+			arena_forget(task->thread);
+		task->thread = NULL;
+		task->used = 0;
+	}
+}
