@@ -22,6 +22,7 @@
 #include "runtime/linux/clock_timer.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/exec.h"
+#include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/tasks.h"
