@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "pfm/sysfs.h"
 
-#include <dirent.h>
-#include <pthread.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +10,16 @@
 #include <perfmon/pfmlib_perf_event.h>
 
 #include "pfm/host.h"
+#include "pfm/list.h"
 
 static const char root[] = "/sys/bus/event_source/devices";
 
+static struct list list = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 static struct {
-	pthread_mutex_t lock;
-	bool known;
 	struct sysfs_unit *units;
 	size_t n;
-} found = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} found;
 
 /* A file of one line, without its end; false if it cannot be read or has more. */
 static bool read_line(const char *path, char *line, size_t size)
@@ -34,28 +34,6 @@ static bool read_line(const char *path, char *line, size_t size)
 	fclose(file);
 	line[strcspn(line, "\n")] = '\0';
 	return length > 0 && length < size - 1;
-}
-
-/* Names that cannot stand in an event string are left out, and files that describe others. */
-static int is_name(const struct dirent *entry)
-{
-	return !strpbrk(entry->d_name, ":.,= ");
-}
-
-static int list(const char *path, struct dirent ***names)
-{
-	int n = scandir(path, names, is_name, alphasort);
-
-	if (n < 0)
-		*names = NULL;
-	return n < 0 ? 0 : n;
-}
-
-static void free_list(struct dirent **names, int n)
-{
-	for (int i = 0; i < n; i++)
-		free(names[i]);
-	free(names);
 }
 
 static void free_unit(struct sysfs_unit *unit)
@@ -77,26 +55,26 @@ static void free_unit(struct sysfs_unit *unit)
 static bool load_fields(struct sysfs_unit *unit)
 {
 	char path[PATH_MAX], line[256];
-	struct dirent **names;
+	char **names;
 	bool ok = true;
-	int n;
+	size_t n;
 
 	snprintf(path, sizeof(path), "%s/%s/format", root, unit->name);
-	n = list(path, &names);
+	names = tly_pfm_list_names(path, false, &n);
 	unit->fields = calloc(n + 1, sizeof(*unit->fields));
-	for (int i = 0; unit->fields && i < n && unit->n_fields < SYSFS_MOST_FIELDS; i++) {
+	for (size_t i = 0; unit->fields && i < n && unit->n_fields < SYSFS_MOST_FIELDS; i++) {
 		struct sysfs_field *field = &unit->fields[unit->n_fields];
 
-		snprintf(path, sizeof(path), "%s/%s/format/%s", root, unit->name, names[i]->d_name);
+		snprintf(path, sizeof(path), "%s/%s/format/%s", root, unit->name, names[i]);
 		if (!read_line(path, line, sizeof(line)) || !tly_pfm_field_parse(line, field))
 			continue;
 		unit->n_fields++;
-		field->name = strdup(names[i]->d_name);
+		field->name = strdup(names[i]);
 		if (asprintf(&field->desc, "the bits %s of the event", line) < 0)
 			field->desc = NULL;
 		ok = ok && field->name && field->desc;
 	}
-	free_list(names, n);
+	tly_pfm_list_free(names, n);
 	return unit->fields && ok;
 }
 
@@ -157,18 +135,18 @@ static bool load_event(struct sysfs_unit *unit, const char *name)
 /* The named events, and one that is nothing but its fields. */
 static bool load_events(struct sysfs_unit *unit)
 {
-	struct dirent **names;
+	char **names;
 	char path[PATH_MAX];
 	bool ok;
-	int n;
+	size_t n;
 
 	snprintf(path, sizeof(path), "%s/%s/events", root, unit->name);
-	n = list(path, &names);
+	names = tly_pfm_list_names(path, false, &n);
 	unit->events = calloc(n + 2, sizeof(*unit->events));
 	ok = unit->events != NULL;
-	for (int i = 0; ok && i < n; i++)
-		ok = load_event(unit, names[i]->d_name);
-	free_list(names, n);
+	for (size_t i = 0; ok && i < n; i++)
+		ok = load_event(unit, names[i]);
+	tly_pfm_list_free(names, n);
 	if (!ok || !unit->n_fields)
 		return ok;
 	unit->events[unit->n_events].name = strdup("raw");
@@ -219,27 +197,23 @@ static bool load_unit(const char *name, struct sysfs_unit *unit)
 
 static void load(void)
 {
-	struct dirent **names;
-	int n = list(root, &names);
+	size_t n;
+	char **names = tly_pfm_list_names(root, false, &n);
 
 	found.units = calloc(n + 1, sizeof(*found.units));
-	for (int i = 0; found.units && i < n && found.n < SYSFS_MOST_UNITS; i++) {
+	for (size_t i = 0; found.units && i < n && found.n < SYSFS_MOST_UNITS; i++) {
 		struct sysfs_unit *unit = &found.units[found.n];
 
-		if (!load_unit(names[i]->d_name, unit))
+		if (!load_unit(names[i], unit))
 			continue;
 		unit->pmu.id = SYSFS_FIRST_ID + found.n++;
 	}
-	free_list(names, n);
-	found.known = true;
+	tly_pfm_list_free(names, n);
 }
 
 const struct sysfs_unit *tly_pfm_sysfs_units(size_t *n)
 {
-	pthread_mutex_lock(&found.lock);
-	if (!found.known)
-		load();
-	pthread_mutex_unlock(&found.lock);
+	tly_pfm_list_know(&list, load);
 	*n = found.n;
 	return found.units;
 }
@@ -266,14 +240,16 @@ const struct sysfs_unit *tly_pfm_sysfs_unit(unsigned int id)
 	return id - SYSFS_FIRST_ID < n ? &units[id - SYSFS_FIRST_ID] : NULL;
 }
 
-void tly_pfm_sysfs_forget(void)
+static void unload(void)
 {
-	pthread_mutex_lock(&found.lock);
 	for (size_t i = 0; i < found.n; i++)
 		free_unit(&found.units[i]);
 	free(found.units);
 	found.units = NULL;
 	found.n = 0;
-	found.known = false;
-	pthread_mutex_unlock(&found.lock);
+}
+
+void tly_pfm_sysfs_forget(void)
+{
+	tly_pfm_list_forget(&list, unload);
 }

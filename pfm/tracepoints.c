@@ -1,85 +1,32 @@
 // SPDX-License-Identifier: MIT
 #include "pfm/tracepoints.h"
 
-#include <dirent.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "pfm/list.h"
 
 static const char *const roots[] = {
 	"/sys/kernel/tracing/events",
 	"/sys/kernel/debug/tracing/events",
 };
 
+static struct list list = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 static struct {
-	pthread_mutex_t lock;
-	bool known;
 	const char *root;
 	struct tracepoint_system *systems;
 	size_t n;
-} found = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int is_entry(const struct dirent *entry)
-{
-	return entry->d_name[0] != '.' && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN);
-}
-
-/* Sorted names of the folders in a folder. Names that an event string cannot hold are left out. */
-static char **list_folders(const char *path, size_t *n)
-{
-	char **names = NULL;
-	size_t count = 0, room = 0;
-	DIR *dir = opendir(path);
-	struct dirent *entry;
-
-	*n = 0;
-	if (!dir)
-		return NULL;
-	while ((entry = readdir(dir))) {
-		if (!is_entry(entry) || strpbrk(entry->d_name, ":.,= "))
-			continue;
-		if (count == room) {
-			char **more;
-
-			room = room ? 2 * room : 32;
-			more = reallocarray(names, room, sizeof(*names));
-			if (!more)
-				break;
-			names = more;
-		}
-		names[count] = strdup(entry->d_name);
-		if (!names[count])
-			break;
-		count++;
-	}
-	closedir(dir);
-	if (count)
-		qsort(names, count, sizeof(*names), by_name);
-	*n = count;
-	return names;
-}
-
-static void free_strings(char **strings, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(strings[i]);
-	free(strings);
-}
+} found;
 
 static void free_system(struct tracepoint_system *system)
 {
 	free(system->name);
 	free(system->desc);
-	free_strings(system->points, system->n_points);
+	tly_pfm_list_free(system->points, system->n_points);
 	if (system->descs)
-		free_strings(system->descs, system->n_points);
+		tly_pfm_list_free(system->descs, system->n_points);
 }
 
 static bool describe(struct tracepoint_system *system)
@@ -108,7 +55,7 @@ static bool load_system(const char *root, char *name, struct tracepoint_system *
 
 	*system = (struct tracepoint_system){.name = name};
 	if (snprintf(path, sizeof(path), "%s/%s", root, name) < (int)sizeof(path))
-		system->points = list_folders(path, &system->n_points);
+		system->points = tly_pfm_list_names(path, true, &system->n_points);
 	if (system->n_points && describe(system))
 		return true;
 	free_system(system);
@@ -119,7 +66,7 @@ static void load(void)
 {
 	for (size_t r = 0; r < sizeof(roots) / sizeof(*roots) && !found.n; r++) {
 		size_t n;
-		char **names = list_folders(roots[r], &n);
+		char **names = tly_pfm_list_names(roots[r], true, &n);
 
 		found.root = roots[r];
 		found.systems = n ? calloc(n, sizeof(*found.systems)) : NULL;
@@ -135,15 +82,11 @@ static void load(void)
 			found.systems = NULL;
 		}
 	}
-	found.known = true;
 }
 
 const struct tracepoint_system *tly_pfm_tracepoint_systems(size_t *n)
 {
-	pthread_mutex_lock(&found.lock);
-	if (!found.known)
-		load();
-	pthread_mutex_unlock(&found.lock);
+	tly_pfm_list_know(&list, load);
 	*n = found.n;
 	return found.systems;
 }
@@ -165,14 +108,16 @@ bool tly_pfm_tracepoint_id(const struct tracepoint_system *system, size_t point,
 	return ok;
 }
 
-void tly_pfm_tracepoints_forget(void)
+static void unload(void)
 {
-	pthread_mutex_lock(&found.lock);
 	for (size_t i = 0; i < found.n; i++)
 		free_system(&found.systems[i]);
 	free(found.systems);
 	found.systems = NULL;
 	found.n = 0;
-	found.known = false;
-	pthread_mutex_unlock(&found.lock);
+}
+
+void tly_pfm_tracepoints_forget(void)
+{
+	tly_pfm_list_forget(&list, unload);
 }
