@@ -190,6 +190,21 @@ struct core_event *core_find_copy(const struct core_task *task, const struct cor
 
 /* ---- who opened it ---- */
 
+void core_set_opening(struct core_task *task, const struct core_event *event)
+{
+	task->opening_generation = event->generation;
+	__atomic_store_n(&task->opening, core_index(event), __ATOMIC_RELEASE);
+}
+
+struct core_event *core_opening(const struct core_task *task)
+{
+	struct core_event *event = core_event_or_null(task->opening);
+
+	if (!event || event->state == CORE_FREE || event->generation != task->opening_generation)
+		return NULL;
+	return event;
+}
+
 void core_own_event(struct core_task *creator, struct core_event *event)
 {
 	event->creator = core_page(creator);

@@ -45,6 +45,11 @@ struct core_event *core_find_copy(const struct core_task *task, const struct cor
 /* Ends @event, whose descriptor and mappings are gone, with all of its copies. */
 void core_release_event(struct core_event *event);
 
+/* @event is what @task is about to open; and what is that now: NULL if there is none, or if it has
+ * been closed ahead of @task, and its slot may be another event's. */
+void core_set_opening(struct core_task *task, const struct core_event *event);
+struct core_event *core_opening(const struct core_task *task);
+
 /* In and out of the list of what the caller has opened: prctl(2). */
 void core_own_event(struct core_task *creator, struct core_event *event);
 void core_disown_events(struct core_task *creator);

@@ -238,9 +238,9 @@ static void end_events(struct core_task *task, bool exec)
 
 static void end_task(struct core_task *task)
 {
-	struct core_event *opening = core_event_or_null(task->opening);
+	struct core_event *opening = task->opening && core_host_whole() ? core_opening(task) : NULL;
 
-	if (opening && core_host_whole() && opening->state != CORE_FREE)
+	if (opening)
 		core_release_event(opening);
 	task->opening = 0;
 	core_task_lock(task);

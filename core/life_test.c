@@ -201,6 +201,71 @@ static void copies_are_enabled_and_removed_on_exec_too(void **state)
 	assert_int_equal(state_of(removed), CORE_ACTIVE);
 }
 
+/*
+ * Opens an event that gets no descriptor of the opener's: it is gone already, as that of somebody
+ * who has been killed, and a copy for @child has the slot. Returns what it is a copy of.
+ */
+static uint32_t lose_what_is_opened(struct core_task *opener, uint32_t child)
+{
+	struct perf_event_attr attr = inherited();
+	const struct core_target target = {.task = opener, .cpu = -1};
+	uint32_t parent = tree_open(&attr, fake.task, -1, 0), lost;
+	struct padded_attr padded;
+	int64_t event;
+
+	attr = test_instructions();
+	padded = test_padded(&attr);
+	tree_run(core_page(opener));
+	event = core_open(&padded.attr, &target, 0, 0, &all_rights);
+	assert_true(event > 0);
+	lost = (uint32_t)event;
+	tree_close(lost);
+	tree_run(FIRST_PAGE);
+	tree_clone(child, 0);
+	assert_int_equal(core_event(lost)->parent, parent);
+	return parent;
+}
+
+/* Whatever has become of who opened, the copy for @page stays, among others of its event. */
+static void check_copies_of(uint32_t parent, uint32_t page)
+{
+	assert_int_not_equal(core_event(parent)->children, 0);
+	assert_int_not_equal(state_of(core_event(parent)->children), CORE_FREE);
+	tree_run(FIRST_PAGE);
+	tree_clone(page + 1, 0);
+	tree_run(page + 1);
+	tree_work(5);
+	tree_exit();
+	tree_run(page);
+	tree_work(3);
+	assert_int_equal(tree_value(parent), 8);
+	tree_exit();
+	assert_int_equal(tree_value(parent), 8);
+	assert_int_equal(core_event(parent)->children, 0);
+	tree_close(parent);
+	assert_int_equal(core_tree()->events, 0);
+}
+
+static void who_ends_while_opening_closes_no_other_event(void **state)
+{
+	struct core_task *opener = tree_clone(2, 0);
+	uint32_t parent = lose_what_is_opened(opener, 3);
+
+	(void)state;
+	core_task_exit(opener);
+	check_copies_of(parent, 3);
+}
+
+static void who_cannot_open_closes_no_other_event(void **state)
+{
+	struct core_task *opener = tree_clone(2, 0);
+	uint32_t parent = lose_what_is_opened(opener, 3);
+
+	(void)state;
+	core_opened_by(opener, false);
+	check_copies_of(parent, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +273,8 @@ int main(void)
 		TREE_CASE(nobody_hangs_up_while_a_child_counts),
 		TREE_CASE(the_creator_may_go_first),
 		TREE_CASE(an_event_is_closed_once),
+		TREE_CASE(who_ends_while_opening_closes_no_other_event),
+		TREE_CASE(who_cannot_open_closes_no_other_event),
 		TREE_CASE(who_was_killed_ends_like_others),
 		TREE_CASE(exec_enables_and_removes),
 		TREE_CASE(copies_are_enabled_and_removed_on_exec_too),

@@ -218,7 +218,7 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	event->cgroup = target->cgroup;
 	core_sampling_init(event);
 	if (caller) {
-		caller->opening = core_index(event);
+		core_set_opening(caller, event);
 		core_own_event(caller, event);
 	}
 	install(target->task ? target->task : core_everybody(), event, leader);
@@ -282,13 +282,16 @@ static void close(struct core_event *event)
 
 void core_opened_by(struct core_task *task, bool kept)
 {
+	struct core_event *event;
+
 	if (kept) {
 		task->opening = 0;
 		return;
 	}
 	core_tree_lock();
-	if (task->opening)
-		close(core_event(task->opening));
+	event = core_opening(task);
+	if (event)
+		close(event);
 	task->opening = 0;
 	core_tree_unlock();
 }

@@ -69,9 +69,10 @@ struct core_task {
 	uint32_t previous_live;
 
 	/* events */
-	uint32_t events;   /* the first of the list, index; 0: none */
-	uint32_t created;  /* the first event of those that it opened: prctl(2) */
-	uint32_t opening;  /* the one that has no descriptor yet; 0: none */
+	uint32_t events;  /* the first of the list, index; 0: none */
+	uint32_t created; /* the first event of those that it opened: prctl(2) */
+	uint32_t opening; /* the one that has no descriptor yet; 0: none */
+	uint32_t opening_generation;
 	uint32_t turn;	   /* the group that comes first when counters are short; 0: the first */
 	bool exclusive;	   /* some group wants the PMU for itself */
 	bool crowded;	   /* some group waits for counters, */
