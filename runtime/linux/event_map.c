@@ -38,6 +38,13 @@ static unsigned int nr_maps; /* all beyond are unused */
 static struct lock maps_lock;
 static uint32_t owner; /* core/views.h: this memory; 0: has none */
 
+/*
+ * Held while a mapping of an event comes, goes or moves, until what is kept here says so, too:
+ * another thread may get the place of one that has just gone for the next. Taken before all other
+ * locks.
+ */
+static struct lock changing;
+
 static struct map *unused(void)
 {
 	if (!maps)
@@ -126,7 +133,7 @@ static void moved(uint64_t start, uint64_t to)
 
 void event_maps_forked(void)
 {
-	maps_lock = (struct lock){0};
+	maps_lock = changing = (struct lock){0};
 	owner = 0;
 	for (unsigned int i = 0; i < nr_maps; i++)
 		maps[i] = (struct map){0};
@@ -158,18 +165,38 @@ static int64_t unmap(struct thread *thread, uint64_t start, uint64_t size)
 	return result;
 }
 
+/* The place stays taken, by nothing: so that what the program maps there is like anything else, and
+ * no other thread's mapping gets there first. */
+static int64_t vacate(struct thread *thread, uint64_t start, uint64_t size)
+{
+	struct syscall call = {
+		__NR_mmap,
+		{start, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, UINT64_MAX, 0}};
+	int64_t result = memory_map_call(thread, &call);
+
+	if (sys_failed(result))
+		return result;
+	gone(start, PAGE_UP(start + size));
+	return 0;
+}
+
+/* Of a whole mapping of an event, to where there may be others. */
 static int64_t remap(struct thread *thread, struct syscall *call)
 {
+	const uint64_t start = call->args[0], to = call->args[4];
 	const uint64_t old_size = PAGE_UP(call->args[1]), new_size = PAGE_UP(call->args[2]);
 	int64_t result;
 
-	if (new_size > old_size)
+	if (look(start, start + old_size) != NONE && new_size > old_size)
 		return -EFAULT;
-	if (new_size < old_size)
+	if (look(start, start + old_size) != NONE && new_size < old_size)
 		return -EINVAL;
 	result = sys_mremap(thread, call);
-	if (!sys_failed(result))
-		moved(call->args[0], (uint64_t)result);
+	if (sys_failed(result))
+		return result;
+	if (call->args[3] & MREMAP_FIXED)
+		gone(to, to + new_size);
+	moved(start, (uint64_t)result);
 	return result;
 }
 
@@ -194,10 +221,47 @@ static int64_t advise(uint64_t advice)
 	}
 }
 
+/* What of events lies where @call changes something; for mremap(2) also where that goes. */
+static enum found concerned(const struct syscall *call)
+{
+	const uint64_t start = call->args[0], to = call->args[4];
+	enum found found = look(start, PAGE_UP(start + call->args[1]));
+
+	if ((uint32_t)call->number == __NR_mremap && call->args[3] & MREMAP_FIXED) {
+		enum found there = look(to, PAGE_UP(to + call->args[2]));
+
+		found = there > found ? there : found;
+	}
+	return found;
+}
+
+/* With the lock. */
+static int64_t change(struct thread *thread, struct syscall *call)
+{
+	const enum found found = concerned(call);
+	int64_t result;
+
+	if (found == NONE)
+		return EVENT_CALL_OTHER;
+	/* What is behind it in the arena is others'. */
+	if (found == PART || (uint32_t)call->number == __NR_remap_file_pages)
+		return -EINVAL;
+	switch ((uint32_t)call->number) {
+	case __NR_munmap:
+		return unmap(thread, call->args[0], call->args[1]);
+	case __NR_mremap:
+		return remap(thread, call);
+	case __NR_mmap:
+		result = vacate(thread, call->args[0], call->args[1]);
+		return result ? result : EVENT_CALL_OTHER;
+	default:
+		return EVENT_CALL_OTHER;
+	}
+}
+
 int64_t event_map_call(struct thread *thread, struct syscall *call)
 {
-	const uint64_t start = call->args[0], size = call->args[1];
-	enum found found;
+	int64_t result;
 
 	if (!__atomic_load_n(&nr_maps, __ATOMIC_RELAXED))
 		return EVENT_CALL_OTHER;
@@ -215,26 +279,14 @@ int64_t event_map_call(struct thread *thread, struct syscall *call)
 	default:
 		return EVENT_CALL_OTHER;
 	}
-	found = look(start, PAGE_UP(start + size));
-	if (found == NONE)
+	if (concerned(call) == NONE)
 		return EVENT_CALL_OTHER;
 	if ((uint32_t)call->number == __NR_madvise)
 		return advise(call->args[2]);
-	/* What is behind it in the arena is others'. */
-	if (found == PART || (uint32_t)call->number == __NR_remap_file_pages)
-		return -EINVAL;
-	switch ((uint32_t)call->number) {
-	case __NR_munmap:
-		return unmap(thread, start, size);
-	case __NR_mremap:
-		return remap(thread, call);
-	case __NR_mmap:
-		/* It goes first, so that what comes in its place is like anything else. */
-		unmap(thread, start, size);
-		return EVENT_CALL_OTHER;
-	default:
-		return EVENT_CALL_OTHER;
-	}
+	lock_take(&changing);
+	result = change(thread, call);
+	lock_give(&changing);
+	return result;
 }
 
 /* The program's mapping, of the arena instead of the pipe. */
@@ -273,15 +325,15 @@ int64_t event_mmap(struct thread *thread, struct syscall *call, uint32_t event)
 		return -EINVAL;
 	event_rights(&rights);
 	need_owner();
+	lock_take(&changing);
 	at = core_view_begin(owner, event, offset, size, prot & PROT_WRITE, &rights);
-	if (at < 0)
-		return at;
-	result = map_ring(thread, call, (uint64_t)at);
-	if (!sys_failed(result) && !note((uint64_t)result, size, offset, event)) {
+	result = at < 0 ? at : map_ring(thread, call, (uint64_t)at);
+	if (at >= 0 && !sys_failed(result) && !note((uint64_t)result, size, offset, event)) {
 		sys(__NR_munmap, result, size);
 		result = -ENOMEM;
 	}
-	if (sys_failed(result))
+	if (at >= 0 && sys_failed(result))
 		core_view_end(owner, event);
+	lock_give(&changing);
 	return result;
 }

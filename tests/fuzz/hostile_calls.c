@@ -393,8 +393,12 @@ static void do_change_map(void)
 	default:
 		if (munmap(at + from, part) < 0)
 			return;
+		/* The rest; what is gone may be another thread's by now. */
+		munmap(at, from);
+		munmap(at + from + part, size - from - part);
+		maps[slot].at = NULL;
+		return;
 	}
-	/* What is left of it, or came in its place. */
 	munmap(at, size);
 	maps[slot].at = NULL;
 }

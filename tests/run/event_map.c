@@ -2,13 +2,17 @@
 /* Mappings of events. */
 #include "event_case.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void case_map(void)
@@ -77,6 +81,69 @@ static void case_map_replaced(void)
 	TRY_AT(mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
 }
 
+/* Other memory takes the place of a ring, which is gone then. */
+static void case_map_moved_over(void)
+{
+	int fd = own_faults();
+	char *ring = mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	char *other =
+		mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	need(ring != MAP_FAILED && other != MAP_FAILED);
+	*other = 7;
+	need(!munmap(other + 2 * PAGE, PAGE) && !munmap(ring, RING));
+	ring = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	need(ring != MAP_FAILED);
+	need(mremap(other, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, ring) == ring);
+	say("moved: %d\n", *ring);
+	TRY_AT(mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+	need(mprotect(ring, PAGE, PROT_READ) == 0);
+	need(munmap(ring, PAGE) == 0);
+}
+
+static _Atomic bool enough;
+
+/* What it maps stays its own for as long as it has it. */
+static void *map_beside(void *unused)
+{
+	long wrong = 0;
+
+	(void)unused;
+	while (!enough) {
+		int *mine = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		need(mine != MAP_FAILED);
+		mine[0] = mine[PAGE / sizeof(int)] = 1;
+		sched_yield();
+		wrong += mine[0] != 1 || mine[PAGE / sizeof(int)] != 1;
+		need(!munmap(mine, 2 * PAGE));
+	}
+	return (void *)wrong;
+}
+
+/* A ring's place is nobody else's before it is whoever's who takes it, and nobody's after. */
+static void case_map_replaced_beside_others(void)
+{
+	int fd = own_faults();
+	pthread_t thread;
+	void *wrong;
+
+	need(!pthread_create(&thread, NULL, map_beside, NULL));
+	/* Each round takes the kernel a thousand times as long as us. */
+	for (time_t end = time(NULL) + 2; time(NULL) < end;) {
+		char *ring = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+		need(ring != MAP_FAILED);
+		need(mmap(ring, 2 * PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == ring);
+		need(!munmap(ring, 2 * PAGE));
+	}
+	enough = true;
+	need(!pthread_join(thread, &wrong));
+	say("another thread's memory was lost: %ld\n", (long)wrong);
+}
+
 /* Its mappings are gone when it is: then another size can be had. */
 static void case_map_of_the_dead(void)
 {
@@ -138,6 +205,8 @@ const struct test_case cases[] = {
 	{"map", case_map},
 	{"map_advised", case_map_advised},
 	{"map_replaced", case_map_replaced},
+	{"map_moved_over", case_map_moved_over},
+	{"map_replaced_beside_others", case_map_replaced_beside_others},
 	{"map_of_the_dead", case_map_of_the_dead},
 	{"map_again_and_again", case_map_again_and_again},
 	{"map_until_exec", case_map_until_exec},
