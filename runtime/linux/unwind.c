@@ -214,12 +214,42 @@ static bool by_frame_pointer(struct unwinder *u, struct cfi_frame *frame)
 	return true;
 }
 
+/* Whether the frame was interrupted at a return: ret, or ret n, perhaps with a prefix. */
+static bool is_return(const struct cfi_frame *frame)
+{
+	uint8_t code;
+
+	if (frame->called || copy_in(&code, frame->reg[CFI_RIP], 1))
+		return false;
+	if ((code == 0xf2 || code == 0xf3) && copy_in(&code, frame->reg[CFI_RIP] + 1, 1))
+		return false;
+	return code == 0xc3 || code == 0xc2;
+}
+
+/*
+ * Who returns has given its caller's registers back. Compilers go on saying that they are saved, in
+ * what is below the stack by then; and there the return itself has written when it is sampled.
+ */
+static bool by_return(struct cfi_frame *frame)
+{
+	uint64_t back;
+
+	if (copy_in(&back, frame->reg[CFI_RSP], sizeof(back)) || !back)
+		return false;
+	frame->reg[CFI_RSP] += sizeof(back);
+	frame->reg[CFI_RIP] = back;
+	frame->called = true;
+	return true;
+}
+
 static bool to_caller(struct unwinder *u, struct cfi_frame *frame)
 {
 	const uint64_t pc = cfi_place(frame), grain = grain_of(pc);
 	struct place *place = &u->places[grain % PLACES];
 	struct cfi_row *row = &u->rows[grain % ROWS];
 
+	if (is_return(frame))
+		return by_return(frame);
 	if (!is_in(pc, place->first, place->size) ||
 	    (place->known == KNOWN_ROW && !is_in(pc, row->first, row->behind - row->first)))
 		look_up(u, frame, place, row);

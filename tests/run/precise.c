@@ -508,6 +508,8 @@ static void branches_to_themselves(void **state)
 
 /* ---- call chains ---- */
 
+static volatile unsigned int worked;
+
 enum { DEPTH = 5 };
 
 static __attribute__((noinline)) int compare(const void *a, const void *b)
@@ -592,9 +594,76 @@ static void call_chains(void **state)
 	}
 }
 
-/* ---- through a handler, and as far as it goes ---- */
+/* ---- at a return ---- */
 
-static volatile unsigned int worked;
+/*
+ * As compilers make them with frame pointers: to the end they say that rbp is saved where it was
+ * pushed, which is below the stack once it is popped.
+ */
+void returning(void);
+void calling(void);
+
+enum { RETURN = 5, RETURNING_END = 6, CALLING_SIZE = 0x30 };
+
+/* clang-format off */
+__asm__(".text\n"
+	"returning: .cfi_startproc\n"
+	"	push %rbp\n"
+	"	.cfi_def_cfa_offset 16; .cfi_offset rbp, -16\n"
+	"	mov %rsp, %rbp\n"
+	"	.cfi_def_cfa_register rbp\n"
+	"	pop %rbp\n"
+	"	.cfi_def_cfa rsp, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"calling: .cfi_startproc\n"
+	"	push %rbp\n"
+	"	.cfi_def_cfa_offset 16; .cfi_offset rbp, -16\n"
+	"	mov %rsp, %rbp\n"
+	"	.cfi_def_cfa_register rbp\n"
+	"	sub $16, %rsp\n"
+	"	movl $50000, -8(%rbp)\n"
+	"1:	call returning\n"
+	"	decl -8(%rbp)\n"
+	"	jnz 1b\n"
+	"	leave\n"
+	"	.cfi_def_cfa rsp, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n");
+/* clang-format on */
+
+int main(void);
+
+static __attribute__((noinline)) void call_calling(void *unused)
+{
+	(void)unused;
+	calling();
+	worked++;
+}
+
+static void chains_at_a_return(void **state)
+{
+	struct recorder r =
+		begin_at(PERF_COUNT_HW_INSTRUCTIONS, 1009, PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN);
+	const struct tally_sample *sample;
+	unsigned int seen = 0;
+
+	(void)state;
+	record(&r, call_calling, NULL);
+	while ((sample = next(&r))) {
+		if (!is_in(sample->ip, (const void *)returning, RETURNING_END))
+			continue;
+		assert_true(sample->nr_ips > 5);
+		assert_true(is_in(tally_u64(sample->ips + 2), (const void *)calling, CALLING_SIZE));
+		assert_true(is_in(tally_u64(sample->ips + 3), (const void *)call_calling, 0x40));
+		assert_int_equal(frames_of(sample, (const void *)main, 0x400), 1);
+		seen += sample->ip == (uint64_t)returning + RETURN;
+	}
+	assert_true(seen > 10);
+	end(&r);
+}
+
+/* ---- through a handler, and as far as it goes ---- */
 
 static __attribute__((noinline)) void on_signal(int number)
 {
@@ -610,8 +679,6 @@ static __attribute__((noinline)) void interrupted(void *unused)
 	raise(SIGUSR1);
 	worked++;
 }
-
-int main(void);
 
 /* Who was interrupted is in the chain of who handles it. */
 static void chains_through_a_handler(void **state)
@@ -833,6 +900,7 @@ int main(void)
 		cmocka_unit_test(far_loads),
 		cmocka_unit_test(branches_to_themselves),
 		cmocka_unit_test(call_chains),
+		cmocka_unit_test(chains_at_a_return),
 		cmocka_unit_test(chains_through_a_handler),
 		cmocka_unit_test(chains_have_an_end),
 		cmocka_unit_test(frame_pointers),
