@@ -270,3 +270,10 @@ void core_release_event(struct core_event *event)
 	core_ring_leave(event);
 	core_event_free(event);
 }
+
+void core_close_event(struct core_event *event)
+{
+	event->closed = true;
+	if (!event->maps) /* core_unmap_ring() ends it otherwise */
+		core_release_event(event);
+}

@@ -44,6 +44,8 @@ struct core_event *core_find_copy(const struct core_task *task, const struct cor
 
 /* Ends @event, whose descriptor and mappings are gone, with all of its copies. */
 void core_release_event(struct core_event *event);
+/* Its descriptor is gone: it ends, at once or with its last mapping. */
+void core_close_event(struct core_event *event);
 
 /* @event is what @task is about to open; and what is that now: NULL if there is none, or if it has
  * been closed ahead of @task, and its slot may be another event's. */

@@ -241,7 +241,7 @@ static void end_task(struct core_task *task)
 	struct core_event *opening = task->opening && core_host_whole() ? core_opening(task) : NULL;
 
 	if (opening)
-		core_release_event(opening);
+		core_close_event(opening);
 	task->opening = 0;
 	core_task_lock(task);
 	if (task->events)

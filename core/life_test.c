@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "core/arena.h"
+#include "core/fake_ring.h"
 #include "core/test_tree.h"
 
 static enum core_state state_of(uint32_t event)
@@ -266,6 +267,56 @@ static void who_cannot_open_closes_no_other_event(void **state)
 	check_copies_of(parent, 3);
 }
 
+/* Whoever has looked a number up may come after who has closed it. */
+static void nothing_is_done_to_what_has_been_closed(void **state)
+{
+	struct perf_event_attr attr = test_instructions();
+	uint32_t event = tree_open(&attr, fake.task, -1, 0),
+		 gone = tree_open(&attr, fake.task, -1, 0);
+
+	(void)state;
+	assert_true(fake_ring_map(event, 0, 2 * ARENA_PAGE, true, &all_rights) > 0);
+	tree_close(gone);
+	assert_int_equal(core_set_output(gone, event), -EBADF);
+	assert_int_equal(core_set_output(event, gone), -EBADF);
+	assert_int_equal(fake_ring_map(gone, 0, 2 * ARENA_PAGE, true, &all_rights), -EBADF);
+	assert_int_equal(tree_refused(&attr, fake.task, -1, gone), EBADF);
+	core_enable(gone, false);
+	core_refresh(gone, 1);
+	assert_int_equal(tree_open(&attr, fake.task, -1, 0), gone);
+	tree_work(10);
+	assert_int_equal(tree_value(gone), 10);
+	tree_close(gone);
+	tree_close(event);
+	fake_ring_unmap(event);
+	assert_int_equal(core_tree()->events, 0);
+}
+
+/* Who has its number may have mapped it before it has its descriptor. */
+static void what_was_being_opened_goes_on_while_it_is_mapped(void **state)
+{
+	struct perf_event_attr attr = test_instructions();
+	struct padded_attr padded = test_padded(&attr);
+	struct core_task *opener = tree_clone(2, 0);
+	const struct core_target target = {.task = core_task(FIRST_PAGE), .cpu = -1};
+	const uint32_t cpus = core_settings()->cpus;
+	int64_t event;
+
+	(void)state;
+	tree_run(2);
+	event = core_open(&padded.attr, &target, 0, 0, &all_rights);
+	assert_true(event > 0);
+	tree_run(FIRST_PAGE);
+	assert_true(fake_ring_map((uint32_t)event, 0, 2 * ARENA_PAGE, true, &all_rights) > 0);
+	core_task_exit(opener);
+	assert_int_equal(core_tree()->events, 1);
+	tree_work(10);
+	assert_int_equal(tree_value((uint32_t)event), 10);
+	fake_ring_unmap((uint32_t)event);
+	assert_int_equal(core_tree()->events, 0);
+	assert_int_equal(core_settings()->cpus, cpus);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +326,8 @@ int main(void)
 		TREE_CASE(an_event_is_closed_once),
 		TREE_CASE(who_ends_while_opening_closes_no_other_event),
 		TREE_CASE(who_cannot_open_closes_no_other_event),
+		TREE_CASE(nothing_is_done_to_what_has_been_closed),
+		TREE_CASE(what_was_being_opened_goes_on_while_it_is_mapped),
 		TREE_CASE(who_was_killed_ends_like_others),
 		TREE_CASE(exec_enables_and_removes),
 		TREE_CASE(copies_are_enabled_and_removed_on_exec_too),

@@ -202,6 +202,8 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 
 	if (target->task && !target->task->live)
 		return -ESRCH;
+	if (leader && leader->state == CORE_FREE) /* another thread has closed it meanwhile */
+		return -EBADF;
 	err = check_group(like, target, leader);
 	if (err)
 		return err;
@@ -272,14 +274,6 @@ int64_t core_open(const struct perf_event_attr *attr, const struct core_target *
 	return index;
 }
 
-/* With the tree's lock. */
-static void close(struct core_event *event)
-{
-	event->closed = true;
-	if (!event->maps) /* core_unmap_ring() ends it otherwise */
-		core_release_event(event);
-}
-
 void core_opened_by(struct core_task *task, bool kept)
 {
 	struct core_event *event;
@@ -291,7 +285,7 @@ void core_opened_by(struct core_task *task, bool kept)
 	core_tree_lock();
 	event = core_opening(task);
 	if (event)
-		close(event);
+		core_close_event(event);
 	task->opening = 0;
 	core_tree_unlock();
 }
@@ -302,7 +296,7 @@ void core_close(uint32_t index, uint32_t generation)
 
 	core_tree_lock();
 	if (event->state != CORE_FREE && event->generation == generation)
-		close(event);
+		core_close_event(event);
 	core_tree_unlock();
 }
 

@@ -83,6 +83,11 @@ int core_set_output(uint32_t index, uint32_t output)
 	int error = -EINVAL;
 
 	core_tree_lock();
+	/* Another thread may have closed either since its descriptor was looked up. */
+	if (event->state == CORE_FREE || (output && to->state == CORE_FREE)) {
+		error = -EBADF;
+		goto out;
+	}
 	if (output &&
 	    (event == to || event->cpu != to->cpu || (event->cpu < 0 && event->task != to->task) ||
 	     event->attr.use_clockid != to->attr.use_clockid ||

@@ -52,7 +52,9 @@ int64_t core_view_begin(uint32_t owner, uint32_t index, uint64_t offset, uint64_
 
 	core_tree_lock();
 	place = unused();
-	if (place)
+	if (event->state == CORE_FREE) /* another thread has closed it since it was looked up */
+		at = -EBADF;
+	else if (place)
 		at = core_map_ring(event, offset, size, writable, rights);
 	if (!at) {
 		at = (int64_t)core_ring(event->ring)->at;
@@ -71,7 +73,7 @@ static void end(struct core_view *view)
 	struct core_event *event = core_event(view->event);
 
 	view->owner = 0;
-	if (event->generation == view->generation)
+	if (event->state != CORE_FREE && event->generation == view->generation)
 		core_unmap_ring(event);
 }
 
