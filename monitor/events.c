@@ -92,12 +92,20 @@ static bool is_event(uint32_t event, uint32_t generation)
 	       core_event(event)->generation == generation && core_event(event)->state != CORE_FREE;
 }
 
+/* Closing alone does not do: a process that was forked beside who opened the event may have the
+ * same end, and epoll(7) would tell of that for as long as it lives. */
+static void close_pipe(struct pipe *pipe)
+{
+	epoll_ctl(events.epoll, EPOLL_CTL_DEL, pipe->fd, NULL);
+	close(pipe->fd);
+	pipe->fd = -1;
+}
+
 static void close_event(uint32_t event)
 {
 	struct pipe *pipe = &events.pipes[event];
 
-	close(pipe->fd);
-	pipe->fd = -1;
+	close_pipe(pipe);
 	core_close(event, pipe->generation);
 }
 
@@ -117,7 +125,7 @@ static void opened(const struct control_message *message, int fd)
 	}
 	/* The slot's last event may have ended with who was about to open it. */
 	if (events.pipes[message->event].fd >= 0)
-		close(events.pipes[message->event].fd);
+		close_pipe(&events.pipes[message->event]);
 	events.pipes[message->event] = (struct pipe){fd, message->generation};
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	if (epoll_ctl(events.epoll, EPOLL_CTL_ADD, fd, &ready) < 0)
