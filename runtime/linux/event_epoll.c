@@ -14,6 +14,7 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_poll.h"
+#include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
 #include "runtime/lock.h"
@@ -30,7 +31,7 @@ struct watched {
 
 static struct watched *watched;
 static unsigned int nr_watched;
-static struct lock watched_lock;
+struct lock event_epoll_lock;
 
 static bool is_open(const struct watched *item)
 {
@@ -61,7 +62,7 @@ static void remember(int epoll, int fd, uint32_t event, const struct epoll_event
 {
 	struct watched *place;
 
-	lock_take(&watched_lock);
+	lock_take(&event_epoll_lock);
 	place = place_for(epoll, fd);
 	if (place)
 		*place = (struct watched){
@@ -72,7 +73,7 @@ static void remember(int epoll, int fd, uint32_t event, const struct epoll_event
 			.wanted = what ? what->events : 0,
 			.data = what ? what->data : 0,
 		};
-	lock_give(&watched_lock);
+	lock_give(&event_epoll_lock);
 }
 
 int64_t event_epoll_ctl(struct thread *thread, struct syscall *call)
@@ -115,14 +116,14 @@ static bool next_watched(int epoll, unsigned int *i, const uint64_t *data, struc
 {
 	bool any = false;
 
-	lock_take(&watched_lock);
+	lock_take(&event_epoll_lock);
 	for (; *i < nr_watched && !any; (*i)++)
 		if (is_open(&watched[*i]) && watched[*i].epoll == epoll &&
 		    (!data || watched[*i].data == *data)) {
 			*found = watched[*i];
 			any = true;
 		}
-	lock_give(&watched_lock);
+	lock_give(&event_epoll_lock);
 	return any;
 }
 

@@ -15,6 +15,7 @@
 #include "core/core.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/control.h"
+#include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/uio.h"
@@ -35,7 +36,7 @@ struct known {
 #define PLAIN UINT32_MAX
 
 static struct known *table;
-static struct lock table_lock;
+struct lock event_fds_lock;
 
 /* The numbers of a vfork child are its own, the table is its parent's. */
 static bool has_own_numbers(void)
@@ -52,11 +53,11 @@ static bool make_table(void)
 {
 	if (__atomic_load_n(&table, __ATOMIC_ACQUIRE))
 		return true;
-	lock_take(&table_lock);
+	lock_take(&event_fds_lock);
 	if (!table)
 		__atomic_store_n(&table, memory_allocate(REMEMBERED * sizeof(*table), 0),
 				 __ATOMIC_RELEASE);
-	lock_give(&table_lock);
+	lock_give(&event_fds_lock);
 	return table;
 }
 

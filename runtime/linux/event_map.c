@@ -16,6 +16,7 @@
 #include "runtime/linux/event_attr.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_mappings.h"
+#include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
 #include "runtime/lock.h"
 #include "runtime/sys.h"
@@ -35,7 +36,7 @@ struct map {
 
 static struct map *maps;
 static unsigned int nr_maps; /* all beyond are unused */
-static struct lock maps_lock;
+struct lock event_map_lock;
 static uint32_t owner; /* core/views.h: this memory; 0: has none */
 
 /*
@@ -43,7 +44,7 @@ static uint32_t owner; /* core/views.h: this memory; 0: has none */
  * another thread may get the place of one that has just gone for the next. Taken before all other
  * locks.
  */
-static struct lock changing;
+struct lock event_map_changing;
 
 static struct map *unused(void)
 {
@@ -61,7 +62,7 @@ static bool note(uint64_t start, uint64_t size, uint64_t offset, uint32_t event)
 {
 	struct map *map;
 
-	lock_take(&maps_lock);
+	lock_take(&event_map_lock);
 	map = unused();
 	if (map)
 		*map = (struct map){
@@ -71,7 +72,7 @@ static bool note(uint64_t start, uint64_t size, uint64_t offset, uint32_t event)
 			.event = event,
 			.generation = core_event(event)->generation,
 		};
-	lock_give(&maps_lock);
+	lock_give(&event_map_lock);
 	return map;
 }
 
@@ -91,7 +92,7 @@ static enum found look(uint64_t start, uint64_t end)
 {
 	enum found found = NONE;
 
-	lock_take(&maps_lock);
+	lock_take(&event_map_lock);
 	for (unsigned int i = 0; i < nr_maps; i++) {
 		if (!overlaps(&maps[i], start, end))
 			continue;
@@ -100,7 +101,7 @@ static enum found look(uint64_t start, uint64_t end)
 		else if (found == NONE)
 			found = WHOLE;
 	}
-	lock_give(&maps_lock);
+	lock_give(&event_map_lock);
 	return found;
 }
 
@@ -109,12 +110,12 @@ static void gone(uint64_t start, uint64_t end)
 	for (unsigned int i = 0; i < nr_maps; i++) {
 		struct map map = {0};
 
-		lock_take(&maps_lock);
+		lock_take(&event_map_lock);
 		if (overlaps(&maps[i], start, end)) {
 			map = maps[i];
 			maps[i] = (struct map){0};
 		}
-		lock_give(&maps_lock);
+		lock_give(&event_map_lock);
 		if (map.start && core_event(map.event)->generation == map.generation)
 			core_view_end(owner, map.event);
 	}
@@ -122,18 +123,17 @@ static void gone(uint64_t start, uint64_t end)
 
 static void moved(uint64_t start, uint64_t to)
 {
-	lock_take(&maps_lock);
+	lock_take(&event_map_lock);
 	for (unsigned int i = 0; i < nr_maps; i++)
 		if (maps[i].start == start) {
 			maps[i].end = to + (maps[i].end - start);
 			maps[i].start = to;
 		}
-	lock_give(&maps_lock);
+	lock_give(&event_map_lock);
 }
 
 void event_maps_forked(void)
 {
-	maps_lock = changing = (struct lock){0};
 	owner = 0;
 	for (unsigned int i = 0; i < nr_maps; i++)
 		maps[i] = (struct map){0};
@@ -147,12 +147,12 @@ uint32_t event_maps_owner(void)
 /* With the first mapping: whoever ends this process, the monitor sees it. */
 static void need_owner(void)
 {
-	lock_take(&maps_lock);
+	lock_take(&event_map_lock);
 	if (!owner) {
 		owner = core_views_owner();
 		control_send(&(struct control_message){.what = CONTROL_MAPPED, .owner = owner}, -1);
 	}
-	lock_give(&maps_lock);
+	lock_give(&event_map_lock);
 }
 
 static int64_t unmap(struct thread *thread, uint64_t start, uint64_t size)
@@ -283,9 +283,9 @@ int64_t event_map_call(struct thread *thread, struct syscall *call)
 		return EVENT_CALL_OTHER;
 	if ((uint32_t)call->number == __NR_madvise)
 		return advise(call->args[2]);
-	lock_take(&changing);
+	lock_take(&event_map_changing);
 	result = change(thread, call);
-	lock_give(&changing);
+	lock_give(&event_map_changing);
 	return result;
 }
 
@@ -325,7 +325,7 @@ int64_t event_mmap(struct thread *thread, struct syscall *call, uint32_t event)
 		return -EINVAL;
 	event_rights(&rights);
 	need_owner();
-	lock_take(&changing);
+	lock_take(&event_map_changing);
 	at = core_view_begin(owner, event, offset, size, prot & PROT_WRITE, &rights);
 	result = at < 0 ? at : map_ring(thread, call, (uint64_t)at);
 	if (at >= 0 && !sys_failed(result) && !note((uint64_t)result, size, offset, event)) {
@@ -334,6 +334,6 @@ int64_t event_mmap(struct thread *thread, struct syscall *call, uint32_t event)
 	}
 	if (at >= 0 && sys_failed(result))
 		core_view_end(owner, event);
-	lock_give(&changing);
+	lock_give(&event_map_changing);
 	return result;
 }

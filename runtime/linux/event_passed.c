@@ -16,6 +16,7 @@
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_joined.h"
 #include "runtime/linux/event_request.h"
+#include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/proc.h"
 #include "runtime/lock.h"
@@ -34,7 +35,7 @@ struct passed {
 
 static struct passed *passed;
 static unsigned int nr_passed;
-static struct lock passed_lock;
+struct lock event_passed_lock;
 
 bool event_passed_any(void)
 {
@@ -56,9 +57,9 @@ static bool is_passed(int fd)
 
 	if (!event_passed_any() || fd < 0)
 		return false;
-	lock_take(&passed_lock);
+	lock_take(&event_passed_lock);
 	found = find(fd);
-	lock_give(&passed_lock);
+	lock_give(&event_passed_lock);
 	return found;
 }
 
@@ -67,11 +68,11 @@ static bool make_room(void)
 {
 	bool room;
 
-	lock_take(&passed_lock);
+	lock_take(&event_passed_lock);
 	if (!passed)
 		passed = memory_allocate(PASSED * sizeof(*passed), 0);
 	room = passed && (nr_passed < PASSED || find(-1));
-	lock_give(&passed_lock);
+	lock_give(&event_passed_lock);
 	return room;
 }
 
@@ -79,7 +80,7 @@ static void remember(int fd, const struct event_request *request)
 {
 	struct passed *place;
 
-	lock_take(&passed_lock);
+	lock_take(&event_passed_lock);
 	place = find(-1);
 	if (!place && nr_passed < PASSED)
 		place = &passed[nr_passed++];
@@ -92,7 +93,7 @@ static void remember(int fd, const struct event_request *request)
 			.flags = request->flags,
 			.attr = request->attr,
 		};
-	lock_give(&passed_lock);
+	lock_give(&event_passed_lock);
 }
 
 void event_passed_closed(uint32_t first, uint32_t last)
@@ -100,12 +101,12 @@ void event_passed_closed(uint32_t first, uint32_t last)
 	if (!event_passed_any())
 		return;
 	event_joined_closed(first, last);
-	lock_take(&passed_lock);
+	lock_take(&event_passed_lock);
 	for (unsigned int i = 0; i < nr_passed; i++)
 		if (passed[i].fd >= 0 && (uint32_t)passed[i].fd >= first &&
 		    (uint32_t)passed[i].fd <= last)
 			passed[i].fd = -1;
-	lock_give(&passed_lock);
+	lock_give(&event_passed_lock);
 }
 
 /* ---- which ---- */
@@ -201,7 +202,7 @@ static void switched(int fd, bool group, bool on)
 	const struct passed *found;
 	int leader;
 
-	lock_take(&passed_lock);
+	lock_take(&event_passed_lock);
 	found = find(fd);
 	leader = !found || found->group_fd < 0 ? fd : found->group_fd;
 	for (unsigned int i = 0; i < nr_passed; i++)
@@ -209,15 +210,15 @@ static void switched(int fd, bool group, bool on)
 		    (group && passed[i].fd >= 0 &&
 		     (passed[i].fd == leader || passed[i].group_fd == leader)))
 			note_state(&passed[i], on);
-	lock_give(&passed_lock);
+	lock_give(&event_passed_lock);
 }
 
 void event_passed_switched(bool on)
 {
-	lock_take(&passed_lock);
+	lock_take(&event_passed_lock);
 	for (unsigned int i = 0; i < nr_passed; i++)
 		note_state(&passed[i], on);
-	lock_give(&passed_lock);
+	lock_give(&event_passed_lock);
 }
 
 /* ---- its ring ---- */
@@ -232,13 +233,13 @@ int64_t event_passed_mmap(struct thread *thread, struct syscall *call)
 	result = sys_mmap(thread, call);
 	if (sys_failed(result) || call->args[5])
 		return result;
-	lock_take(&passed_lock);
+	lock_take(&event_passed_lock);
 	found = find((int)call->args[4]);
 	if (found) {
 		found->start = (uint64_t)result;
 		found->size = PAGE_UP(call->args[1]);
 	}
-	lock_give(&passed_lock);
+	lock_give(&event_passed_lock);
 	return result;
 }
 
@@ -255,11 +256,11 @@ static bool look_up(int fd, struct passed *is)
 {
 	const struct passed *found;
 
-	lock_take(&passed_lock);
+	lock_take(&event_passed_lock);
 	found = fd < 0 ? NULL : find(fd);
 	if (found)
 		*is = *found;
-	lock_give(&passed_lock);
+	lock_give(&event_passed_lock);
 	return found;
 }
 
@@ -364,7 +365,7 @@ static bool next_of_group(int leader, struct passed *next)
 {
 	struct passed *found;
 
-	lock_take(&passed_lock);
+	lock_take(&event_passed_lock);
 	found = find(leader);
 	for (unsigned int i = 0; i < nr_passed && !found; i++)
 		if (passed[i].fd >= 0 && passed[i].group_fd == leader)
@@ -373,7 +374,7 @@ static bool next_of_group(int leader, struct passed *next)
 		*next = *found;
 		found->fd = -1;
 	}
-	lock_give(&passed_lock);
+	lock_give(&event_passed_lock);
 	return found;
 }
 

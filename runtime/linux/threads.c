@@ -7,6 +7,7 @@
  * page of the arena. Until GS base is set a child must not look at thread_self(): that is its
  * parent.
  */
+#include "runtime/linux/fork_locks.h"
 #include "runtime/linux/threads.h"
 
 #include <asm/errno.h>
@@ -103,9 +104,18 @@ struct thread *threads_boot(uint32_t owner)
 
 /* ---- beginnings ---- */
 
+static struct lock *const fork_locks[] = {
+	&event_map_changing, &event_map_lock,	 &event_fds_lock,
+	&event_epoll_lock,   &event_passed_lock, &virtual_folders_lock,
+};
+
+enum { FORK_LOCKS = sizeof(fork_locks) / sizeof(*fork_locks) };
+
 /* Nothing of the runtime is half done in the memory that a forked child gets. */
 static void lock_all(void)
 {
+	for (int i = 0; i < FORK_LOCKS; i++)
+		lock_take(fork_locks[i]);
 	slots_lock();
 	brk_lock();
 	translate_lock();
@@ -116,6 +126,8 @@ static void unlock_all(void)
 	translate_unlock();
 	brk_unlock();
 	slots_unlock();
+	for (int i = FORK_LOCKS; i > 0; i--)
+		lock_give(fork_locks[i - 1]);
 }
 
 /* In a child of fork: its parent's other threads are not there, nor the parent's pages. */
@@ -243,10 +255,10 @@ static void discard(struct task *child, bool born)
 	if (born && (child->forked || child->handed_over)) {
 		part_with_page(child);
 	} else {
+		/* It may have been killed with locks, for which nobody is to wait: nor are we. */
+		arena_renew(child->thread);
 		tasks_end(child->thread);
 		child->thread->handed_over = 0;
-		/* It may have been killed with locks. */
-		arena_renew(child->thread);
 	}
 	slot_give(child);
 }

@@ -7,6 +7,7 @@
 #include <linux/fcntl.h>
 
 #include "runtime/linux/copy.h"
+#include "runtime/linux/fork_locks.h"
 #include "runtime/linux/virtual.h"
 #include "runtime/lock.h"
 #include "runtime/say.h"
@@ -26,7 +27,7 @@ struct folder {
 };
 
 static struct folder open_folders[OPEN];
-static struct lock folders_lock;
+struct lock virtual_folders_lock;
 static bool any;
 
 bool virtual_any(void)
@@ -47,7 +48,7 @@ void virtual_remember(int fd, enum virtual_folder folder)
 {
 	struct folder *place;
 
-	lock_take(&folders_lock);
+	lock_take(&virtual_folders_lock);
 	place = find(fd);
 	for (unsigned int i = 0; i < OPEN && !place; i++)
 		if (!open_folders[i].open)
@@ -55,7 +56,7 @@ void virtual_remember(int fd, enum virtual_folder folder)
 	if (place)
 		*place = (struct folder){.fd = fd, .open = true, .folder = folder};
 	any = true;
-	lock_give(&folders_lock);
+	lock_give(&virtual_folders_lock);
 }
 
 bool virtual_folder_of(int fd, enum virtual_folder *folder)
@@ -64,11 +65,11 @@ bool virtual_folder_of(int fd, enum virtual_folder *folder)
 
 	if (!any)
 		return false;
-	lock_take(&folders_lock);
+	lock_take(&virtual_folders_lock);
 	found = find(fd);
 	if (found)
 		*folder = found->folder;
-	lock_give(&folders_lock);
+	lock_give(&virtual_folders_lock);
 	return found;
 }
 
@@ -195,9 +196,9 @@ int64_t virtual_fd_call(struct thread *thread, struct syscall *call)
 {
 	struct folder *folder;
 
-	lock_take(&folders_lock);
+	lock_take(&virtual_folders_lock);
 	folder = find((int)call->args[0]);
-	lock_give(&folders_lock);
+	lock_give(&virtual_folders_lock);
 	if (!folder)
 		return VIRTUAL_OTHER;
 	switch ((uint32_t)call->number) {

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -216,7 +217,48 @@ static void case_exec_of_a_traced_child(void)
 	say("%d bytes in all\n", (int)page->data_head);
 }
 
+static _Atomic bool enough;
+
+/* What the runtime keeps of an event for epoll(7), again and again. */
+static void *watch_event(void *watching)
+{
+	const int *const fds = watching;
+	struct epoll_event item = {.events = EPOLLIN};
+
+	while (!enough)
+		need(!epoll_ctl(fds[0], EPOLL_CTL_MOD, fds[1], &item));
+	return NULL;
+}
+
+/* A child has what another thread of its parent was at, and waits for none of its locks. */
+static void case_fork_beside_events(void)
+{
+	struct epoll_event item = {.events = EPOLLIN};
+	int fds[2] = {-1, own_faults()}, status, done = 0;
+	pthread_t thread;
+
+	/* Many, so that it takes long to look one up. */
+	for (int i = 0; i < 200; i++) {
+		fds[0] = epoll_create1(EPOLL_CLOEXEC);
+		need(!epoll_ctl(fds[0], EPOLL_CTL_ADD, fds[1], &item));
+	}
+	need(!pthread_create(&thread, NULL, watch_event, fds));
+	for (int i = 0; i < 200; i++) {
+		pid_t child = fork();
+
+		need(child >= 0);
+		if (!child)
+			_exit(epoll_ctl(fds[0], EPOLL_CTL_MOD, fds[1], &item) != 0);
+		need(waitpid(child, &status, 0) == child);
+		done += !status;
+	}
+	enough = true;
+	need(!pthread_join(thread, NULL));
+	say("children that went on: %d\n", done);
+}
+
 const struct test_case cases[] = {
+	{"fork_beside_events", case_fork_beside_events},
 	{"another_process", case_another_process},
 	{"inherit", case_inherit},
 	{"threads", case_threads},
