@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Holds user mode against the kernel: the transcript of the same random calls, made natively and
 under `tally run`, has to be the same.
