@@ -137,11 +137,6 @@ static void emit_arrived(struct builder *b, uint64_t pc)
 	mark_pc(b, pc, 0);
 }
 
-static uint32_t offset_here(const struct builder *b)
-{
-	return here(b) - (uint64_t)b->cache->lookup.code;
-}
-
 /* At the beginning of a fragment: the way to a miss comes before it. */
 static uint32_t emit_arrival(struct builder *b, uint64_t pc, enum where where)
 {

@@ -26,30 +26,9 @@ _Static_assert(MAX_EXITS <= sizeof((struct builder){0}.thunks) / sizeof(struct t
 #define INSN_BYTES  192
 #define THUNK_BYTES 40
 
-/* ---- exits ---- */
-
-void emit_exit(struct builder *b, uint64_t target, enum exit_kind kind)
-{
-	if (b->draft)
-		b->draft->exits[b->nr_exits] = (struct draft_exit){
-			.to = {.pc = target, .kind = kind, .length = b->insn.length},
-			.site = b->at - b->cache->lookup.code,
-		};
-	b->nr_exits++;
-	emit32(b, 0);
-}
-
-void emit_exit_jump(struct builder *b, uint64_t target, enum exit_kind kind)
-{
-	align_patch(b, 1);
-	emit8(b, 0xe9);
-	emit_exit(b, target, kind);
-}
-
 /* ---- entries and pages ---- */
 
-/* From here on code is that of @pc. Returns the entry. */
-static struct entry *add_entry(struct builder *b, uint64_t pc, uint32_t body)
+struct entry *add_entry(struct builder *b, uint64_t pc, uint32_t body)
 {
 	struct entry *entry = &b->cache->lookup.entries[b->cache->nr_entries++];
 
@@ -59,11 +38,6 @@ static struct entry *add_entry(struct builder *b, uint64_t pc, uint32_t body)
 		.body = body,
 	};
 	return entry;
-}
-
-static uint32_t offset_here(const struct builder *b)
-{
-	return b->at - b->cache->lookup.code;
 }
 
 bool take_page(struct builder *b, uint64_t page)
@@ -102,24 +76,7 @@ static bool next_insn(struct builder *b, struct build_fault *fault)
 	return take_page(b, page + 1) && fetch(b, fault);
 }
 
-/* ---- instructions ---- */
-
-static void copy(struct builder *b)
-{
-	uint64_t words[2];
-
-	__builtin_memcpy(words, b->code, 16);
-	__builtin_memcpy(b->at, words, 16);
-	b->at += b->insn.length;
-}
-
-static void plain(struct builder *b)
-{
-	if (__builtin_expect(b->insn.rip_relative, 0))
-		emit_rip_relative(b);
-	else
-		copy(b);
-}
+/* ---- fragments ---- */
 
 /* Whether to go on at the target of a direct jump instead of jumping. */
 static bool worth_following(const struct builder *b, uint64_t target)
@@ -127,104 +84,6 @@ static bool worth_following(const struct builder *b, uint64_t target)
 	return target > b->pc && target < b->range.end && !b->range.writable &&
 	       !cache_find(b->cache, target);
 }
-
-/* What an instruction means for the fragment: whether it ends, with a jump or as it is. */
-enum next { GO_ON, STOP, STOPPED };
-
-static enum next control(struct builder *b)
-{
-	const struct insn *insn = &b->insn;
-	const uint64_t next = b->pc + insn->length;
-
-	switch (insn->class) {
-	case INSN_JCC:
-		emit_jcc(b);
-		break;
-	case INSN_JMP:
-		b->pc = insn_target(insn, b->pc);
-		return GO_ON;
-	case INSN_JMP_INDIRECT:
-		emit_jump_indirect(b);
-		return STOPPED;
-	case INSN_CALL:
-		emit_call(b);
-		break;
-	case INSN_CALL_INDIRECT:
-		emit_call_indirect(b);
-		break;
-	case INSN_RET:
-		emit_return(b);
-		return STOPPED;
-	case INSN_LOOP:
-		emit_loop(b);
-		break;
-	case INSN_XBEGIN:
-		emit_xbegin(b);
-		return STOPPED;
-	case INSN_SYSCALL:
-		emit_exit_jump(b, b->pc, EXIT_SYSCALL);
-		return STOPPED;
-	case INSN_INTERRUPT:
-		if (insn->opcode == 0xcd && (uint8_t)insn->imm == 0x80) {
-			emit_exit_jump(b, b->pc, EXIT_INT80);
-			return STOPPED;
-		}
-		copy(b);
-		b->pc = next;
-		return STOP;
-	case INSN_FAR:
-	case INSN_IRET:
-		emit_exit_jump(b, b->pc, EXIT_DETACH);
-		return STOPPED;
-	}
-	b->pc = next;
-	return GO_ON;
-}
-
-/* Counters that the processor has are not the program's. */
-static bool is_rdpmc(const struct insn *insn)
-{
-	return insn->opcode == 0x33 && insn->map == 1 && insn->encoding == INSN_LEGACY;
-}
-
-/* One instruction, at b->pc, which moves on. */
-static enum next step(struct builder *b)
-{
-	enum next next = GO_ON;
-
-	emit_miss_in_reach(b);
-	mark_pc(b, b->pc, 0);
-	if (b->draft)
-		b->draft->insns[b->nr_insns] =
-			(struct position){b->pc, offset_here(b), count_may_enter(b)};
-	if (b->count.kinds)
-		count_before(b);
-	if (b->trace.on)
-		trace_before(b);
-	b->nr_insns++;
-	b->source_end = b->pc + b->insn.length;
-	if (__builtin_expect(insn_uses_gs(&b->insn), 0)) {
-		count_leave(b);
-		emit_exit_jump(b, b->pc, EXIT_DETACH);
-		next = STOPPED;
-	} else if (__builtin_expect(is_rdpmc(&b->insn), 0)) {
-		count_leave(b);
-		emit_exit_jump(b, b->pc, EXIT_RDPMC);
-		next = STOPPED;
-	} else if (b->insn.class != INSN_PLAIN) {
-		next = control(b);
-	} else {
-		plain(b);
-		b->pc += b->insn.length;
-	}
-	if (b->count.kinds)
-		count_after(b);
-	if (b->trace.on)
-		trace_after(b);
-	return next;
-}
-
-/* ---- fragments ---- */
 
 /* One instruction always fits. */
 static bool full(const struct builder *b)
@@ -260,7 +119,7 @@ static bool behind_call(struct builder *b)
 	return !known;
 }
 
-/* After the instruction that step() has dealt with: whether to go on at b->pc. */
+/* After the instruction that emit_insn() has dealt with: whether to go on at b->pc. */
 static bool worth_going_on(struct builder *b, uint8_t class)
 {
 	switch (class) {
@@ -304,7 +163,7 @@ static enum next build_next(struct builder *b, struct build_fault *fault)
 		return STOP;
 	if (class == INSN_JMP)
 		last = !worth_following(b, insn_target(&b->insn, b->pc));
-	next = step(b);
+	next = emit_insn(b);
 	return next == GO_ON && (last || !worth_going_on(b, class)) ? STOP : next;
 }
 
@@ -382,81 +241,6 @@ static void keep_source(const struct builder *b)
 	b->cache->nr_sources += sizeof(n) + n;
 }
 
-static bool is_entry(const struct builder *b, uint64_t pc)
-{
-	const struct fragment *f = b->fragment;
-
-	for (uint32_t id = f->entries; id < f->entries + f->nr_entries; id++)
-		if (b->cache->lookup.entries[id].pc == pc)
-			return true;
-	return false;
-}
-
-/* The fragment's instruction at @pc, or NULL. Its addresses only ever rise. */
-static const struct position *position_of(const struct builder *b, uint64_t pc)
-{
-	const struct position *insns = b->draft->insns;
-	unsigned int low = 0, high = b->nr_insns;
-
-	while (low < high) {
-		const unsigned int middle = (low + high) / 2;
-
-		if (insns[middle].pc < pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < b->nr_insns && insns[low].pc == pc ? &insns[low] : NULL;
-}
-
-/* Code that is traced, checks counters or comes out is not entered but where it begins. */
-static bool may_have_targets(const struct builder *b)
-{
-	return !(b->fragment->flags & (FRAGMENT_CHECKED | FRAGMENT_STEP)) &&
-	       (!cache_instruments(b->cache) || b->count.pairs) && !cache_is_slow(b->cache);
-}
-
-/* Where that is, if exit @i leads there. */
-static const struct position *own_target(const struct builder *b, unsigned int i)
-{
-	const uint64_t target = b->draft->exits[i].to.pc;
-
-	if (b->draft->exits[i].to.kind != EXIT_LINK || target < b->fragment->pc ||
-	    target >= b->source_end || is_entry(b, target) || cache_find(b->cache, target))
-		return NULL;
-	return position_of(b, target);
-}
-
-/*
- * Where the fragment's own branches lead within it, to the heads of loops and to where paths come
- * together again, is no second fragment of the same code but an entry.
- */
-static void add_targets(struct builder *b)
-{
-	if (!may_have_targets(b))
-		return;
-	for (unsigned int i = 0; i < b->nr_exits; i++) {
-		const struct position *at = own_target(b, i);
-
-		if (at && at->even)
-			add_entry(b, at->pc, at->offset);
-	}
-}
-
-/* Whether there would be others if the fragment were made with them in mind. */
-static bool lacks_targets(const struct builder *b)
-{
-	if (!b->count.pairs || !may_have_targets(b))
-		return false;
-	for (unsigned int i = 0; i < b->nr_exits; i++) {
-		const struct position *at = own_target(b, i);
-
-		if (at && !at->even)
-			return true;
-	}
-	return false;
-}
-
 /* No way leads on but by the dispatcher. */
 static void cut_links(struct builder *b)
 {
@@ -474,7 +258,7 @@ static void end(struct builder *b)
 	trace_late(b);
 	if (cache_is_slow(b->cache))
 		cut_links(b);
-	add_targets(b);
+	targets_add(b);
 	f->nr_insns = b->nr_insns;
 	f->end = offset_here(b);
 	keep_source(b);
@@ -558,7 +342,7 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 		return 0;
 	id = cache->nr_entries;
 	next = build_fragment(&b, late, fault);
-	if (lacks_targets(&b)) {
+	if (targets_lack(&b)) {
 		if (!begin_again(&b, &draft, pc, flags[arrival], fault))
 			return 0;
 		next = build_fragment(&b, late, fault);
@@ -584,7 +368,7 @@ uint32_t build_step(struct cache *cache, uint64_t pc, struct build_fault *fault)
 		return 0;
 	count_start(&b, late);
 	trace_start(&b);
-	emit_end(&b, step(&b));
+	emit_end(&b, emit_insn(&b));
 	end(&b);
 	return b.fragment->start;
 }
@@ -621,7 +405,7 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 		if (!fetch(&b, &(struct build_fault){0}))
 			return b.state;
 		count_entry(&b);
-		next = step(&b);
+		next = emit_insn(&b);
 	}
 	if (here(&b) <= address)
 		emit_end(&b, next);

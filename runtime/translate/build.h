@@ -29,6 +29,25 @@ uint32_t build_step(struct cache *cache, uint64_t pc, struct build_fault *fault)
 struct state rehearse(struct cache *cache, const struct fragment *fragment, uint64_t address,
 		      uint8_t *buffer);
 
+/* From here on code is that of @pc. Returns the entry. */
+struct entry *add_entry(struct builder *b, uint64_t pc, uint32_t body);
+
+/* ---- step.c ---- */
+
+/* What an instruction means for the fragment: whether it ends, with a jump or as it is. */
+enum next { GO_ON, STOP, STOPPED };
+
+/* The instruction at b->pc, which moves on. */
+enum next emit_insn(struct builder *b);
+
+/* ---- targets.c ---- */
+
+/* Makes entries of where the fragment's own branches lead within it. */
+void targets_add(struct builder *b);
+
+/* Whether there would be others if the fragment were made with them in mind. */
+bool targets_lack(const struct builder *b);
+
 /* ---- fetch.c ---- */
 
 /* Decodes the instruction at b->pc. Returns 0, or how that fails, with @fault filled in. */

@@ -110,6 +110,12 @@ static inline uint64_t here(const struct builder *b)
 	return (uint64_t)b->at + b->shift;
 }
 
+/* The same as an offset in the cache, as fragments and entries have it. */
+static inline uint32_t offset_here(const struct builder *b)
+{
+	return here(b) - (uint64_t)b->cache->lookup.code;
+}
+
 /* From here on the program's state is as told. */
 static inline void mark(struct builder *b, struct state state)
 {

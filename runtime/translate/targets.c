@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where the fragment's own branches lead within it, to the heads of loops and to where paths come
+ * together again, is no second fragment of the same code but an entry.
+ */
+#include "runtime/translate/build.h"
+
+static bool is_entry(const struct builder *b, uint64_t pc)
+{
+	const struct fragment *f = b->fragment;
+
+	for (uint32_t id = f->entries; id < f->entries + f->nr_entries; id++)
+		if (b->cache->lookup.entries[id].pc == pc)
+			return true;
+	return false;
+}
+
+/* The fragment's instruction at @pc, or NULL. Its addresses only ever rise. */
+static const struct position *position_of(const struct builder *b, uint64_t pc)
+{
+	const struct position *insns = b->draft->insns;
+	unsigned int low = 0, high = b->nr_insns;
+
+	while (low < high) {
+		const unsigned int middle = (low + high) / 2;
+
+		if (insns[middle].pc < pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < b->nr_insns && insns[low].pc == pc ? &insns[low] : NULL;
+}
+
+/* Code that is traced, checks counters or comes out is not entered but where it begins. */
+static bool may_have_targets(const struct builder *b)
+{
+	return !(b->fragment->flags & (FRAGMENT_CHECKED | FRAGMENT_STEP)) &&
+	       (!cache_instruments(b->cache) || b->count.pairs) && !cache_is_slow(b->cache);
+}
+
+/* Where that is, if exit @i leads there. */
+static const struct position *own_target(const struct builder *b, unsigned int i)
+{
+	const uint64_t target = b->draft->exits[i].to.pc;
+
+	if (b->draft->exits[i].to.kind != EXIT_LINK || target < b->fragment->pc ||
+	    target >= b->source_end || is_entry(b, target) || cache_find(b->cache, target))
+		return NULL;
+	return position_of(b, target);
+}
+
+void targets_add(struct builder *b)
+{
+	if (!may_have_targets(b))
+		return;
+	for (unsigned int i = 0; i < b->nr_exits; i++) {
+		const struct position *at = own_target(b, i);
+
+		if (at && at->even)
+			add_entry(b, at->pc, at->offset);
+	}
+}
+
+bool targets_lack(const struct builder *b)
+{
+	if (!b->count.pairs || !may_have_targets(b))
+		return false;
+	for (unsigned int i = 0; i < b->nr_exits; i++) {
+		const struct position *at = own_target(b, i);
+
+		if (at && !at->even)
+			return true;
+	}
+	return false;
+}
