@@ -18,4 +18,11 @@ enum abi_source {
 /* perf_event_open(2)'s own letter, at a number far from its own. */
 #define ABI_IOC_SOURCE _IOR('$', 0xc0, uint32_t)
 
+/*
+ * Numbers (PERF_EVENT_IOC_ID, PERF_SAMPLE_ID) of events of user mode begin where the kernel's do
+ * not come: a program may have events of both and tell their samples apart, and recordings tell who
+ * counted.
+ */
+#define ABI_FIRST_ID (1UL << 40)
+
 #endif

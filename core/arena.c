@@ -3,11 +3,7 @@
 
 #include <string.h>
 
-/*
- * Numbers of our own events begin where the kernel's do not come: a program may have events of both
- * and tell their samples apart by the number.
- */
-#define FIRST_ID (1UL << 40)
+#include "abi/source.h"
 
 _Static_assert(sizeof(struct core_task) <= ARENA_PAGE - ARENA_TASK, "");
 
@@ -30,7 +26,7 @@ void core_attach(void *at)
 void core_setup(const struct core_settings *settings)
 {
 	core_tree()->settings = *settings;
-	core_tree()->last_id = FIRST_ID;
+	core_tree()->last_id = ABI_FIRST_ID;
 	core_everybody()->everybody = true;
 }
 

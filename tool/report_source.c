@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tool/report.h"
+#include "tool/user_mode.h"
 
 /* Of tally record and of perf record alike: the period is the time for which a task waited. */
 static bool is_off_cpu(const struct tally_perfdata_event *event)
@@ -39,6 +40,21 @@ static const char *kind(const struct perf_event_attr *attr)
 	}
 }
 
+static const char *kind_in_user_mode(const struct perf_event_attr *attr)
+{
+	switch (attr->type) {
+	case PERF_TYPE_HARDWARE:
+	case PERF_TYPE_HW_CACHE:
+		return tool_is_modelled(attr) ? "computed by the model of user mode (tally run)"
+					      : "counted in user mode (tally run)";
+	case PERF_TYPE_SOFTWARE:
+		return is_clock(attr) ? "a timer of user mode (tally run)"
+				      : "counted in user mode (tally run)";
+	default:
+		return "event of user mode (tally run)";
+	}
+}
+
 void report_source(struct buffer *buffer, const struct tally_perfdata_event *event)
 {
 	const struct perf_event_attr *attr = event->attr;
@@ -47,7 +63,7 @@ void report_source(struct buffer *buffer, const struct tally_perfdata_event *eve
 		buffer_text(buffer, "time that tasks waited off the processor, every wait sampled");
 		return;
 	}
-	buffer_text(buffer, kind(attr));
+	buffer_text(buffer, event->user_mode ? kind_in_user_mode(attr) : kind(attr));
 	if (attr->freq)
 		buffer_printf(buffer, ", sampled %llu times a second",
 			      (unsigned long long)attr->sample_freq);
@@ -59,6 +75,8 @@ void report_source(struct buffer *buffer, const struct tally_perfdata_event *eve
 			      (unsigned long long)attr->sample_period);
 	else if (attr->sample_period == 1)
 		buffer_text(buffer, ", every one sampled");
+	if (event->user_mode) /* which sees no other code */
+		return;
 	if (attr->exclude_kernel && !attr->exclude_user)
 		buffer_text(buffer, ", user mode only");
 	else if (attr->exclude_user && !attr->exclude_kernel)

@@ -89,8 +89,7 @@ bool tool_wants_user_mode(const struct tool_counting *counting, struct tally_eve
 	return false;
 }
 
-/* What is computed by a model of the processor, which takes ten times as long as counting. */
-static bool is_modelled(const struct perf_event_attr *attr)
+bool tool_is_modelled(const struct perf_event_attr *attr)
 {
 	const uint64_t access = PERF_COUNT_HW_CACHE_RESULT_ACCESS << 16;
 	const uint64_t loads = PERF_COUNT_HW_CACHE_L1D | PERF_COUNT_HW_CACHE_OP_READ << 8 | access;
@@ -108,7 +107,7 @@ static size_t next_modelled(struct tally_events *events, size_t from)
 {
 	const size_t nr = events ? tally_events_count(events) : 0;
 
-	while (from < nr && !is_modelled(tally_events_at(events, from)->attr))
+	while (from < nr && !tool_is_modelled(tally_events_at(events, from)->attr))
 		from++;
 	return from;
 }

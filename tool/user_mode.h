@@ -60,4 +60,8 @@ bool tool_wants_user_mode(const struct tool_counting *counting, struct tally_eve
 int tool_enter_user_mode(const struct tool_counting *counting, const char *why,
 			 struct tally_events *events);
 
+/* Whether user mode computes it by a model of the processor, which takes ten times as long as
+ * counting. Of raw events nothing is known. */
+bool tool_is_modelled(const struct perf_event_attr *attr);
+
 #endif

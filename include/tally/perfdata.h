@@ -62,6 +62,7 @@ struct tally_perfdata_event {
 	size_t nr_ids;
 	const char *unit;
 	double scale;
+	bool user_mode; /* not of the kernel's: recorded under `tally run` */
 };
 
 struct tally_perfdata_group {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/source.h"
 #include "lib/error.h"
 
 static struct tly_event **room_for_one(struct tally_perfdata *reader)
@@ -89,6 +90,7 @@ int tly_event_add(struct tally_perfdata *reader, const void *attr, size_t attr_s
 		.attr = copy,
 		.ids = ids_copy,
 		.nr_ids = nr_ids,
+		.user_mode = nr_ids && ids_copy[0] >= ABI_FIRST_ID,
 		.unit = "",
 		.scale = 1.0,
 	};

@@ -100,6 +100,19 @@ def case_every_event_has_its_table():
           {event['event']: event['samples'] for event in events})
 
 
+def case_events_of_user_mode_are_not_called_hardware():
+    sources = {}
+    for event in 'cycles', 'instructions', 'cpu-clock':
+        path = os.path.join(FOLDER, event)
+        equal(tally('record', '--pmu=user', '-e', event, '-o', path, '--', CALLS,
+                    '20').returncode, 0)
+        found, = tally_json('report', '-i', path, '-j')['events']
+        sources[event] = found['source'].split(',')[0]
+    equal(sources, {'cycles': 'computed by the model of user mode (tally run)',
+                    'instructions': 'counted in user mode (tally run)',
+                    'cpu-clock': 'a timer of user mode (tally run)'})
+
+
 def case_children_as_perf_has_them():
     path = frame_pointers()
     ours = {row['sym']: row['children_percent'] for row in rows_of(path, '--no-inline')
