@@ -192,7 +192,6 @@ static const struct alias amd[] = {
 	{0xf045, CORE_DTLB_WALKS},
 };
 
-#define RAW_CODE    0xffffUL
 #define RAW_IGNORED (1UL << 16 | 1UL << 17 | 1UL << 20 | 1UL << 22)
 
 static int raw_kind(uint64_t config)

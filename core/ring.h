@@ -82,9 +82,6 @@ void core_ring_unlock(struct core_ring *ring);
 /* By the signal that it asked for, if it has. */
 void core_signal_owner(struct core_event *event, int band);
 
-/* Marks it as ready; wakes who polls its events. With its lock. */
-void core_ring_wake(struct core_ring *ring);
-
 /* ---- writing ---- */
 
 /* A record on its way into a ring. */

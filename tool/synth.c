@@ -15,8 +15,6 @@
 #include <tally/perfdata.h>
 #include <tally/symbol.h>
 
-#define KERNEL_PID UINT32_MAX /* as the kernel's own records of its text have it */
-
 /* A file is read once, however many processes have it mapped. */
 struct tool_synth_file {
 	unsigned int maj, min;

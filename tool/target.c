@@ -70,7 +70,11 @@ int tool_target_resolve(struct tool_target *target, const struct tool_command *c
 	return 0;
 }
 
-bool tool_online_cpus(int **cpus, size_t *nr)
+/*
+ * The processors that are online, as an array to be freed; without sysfs a guess, right wherever
+ * none is offline. False when that is no list, or memory is short.
+ */
+static bool online_cpus(int **cpus, size_t *nr)
 {
 	FILE *file = fopen("/sys/devices/system/cpu/online", "re");
 	char text[4096];
@@ -87,7 +91,7 @@ int tool_target_bind(struct tool_target *target, struct tally_target *which)
 {
 	if (which->nr_cpus)
 		return 0;
-	if (!target->online && !tool_online_cpus(&target->online, &target->nr_online))
+	if (!target->online && !online_cpus(&target->online, &target->nr_online))
 		return tool_fail("the list of online processors cannot be read");
 	which->cpus = target->online;
 	which->nr_cpus = target->nr_online;

@@ -50,12 +50,6 @@ int tool_target_resolve(struct tool_target *target, const struct tool_command *c
  */
 int tool_target_bind(struct tool_target *target, struct tally_target *which);
 
-/*
- * The processors that are online, as an array to be freed; without sysfs a guess, right wherever
- * none is offline. False when that is no list, or memory is short.
- */
-bool tool_online_cpus(int **cpus, size_t *nr);
-
 void tool_target_release(struct tool_target *target);
 
 #endif

@@ -40,11 +40,6 @@ void work_store1(volatile void *at)
 	*(volatile uint8_t *)at = 1;
 }
 
-void work_store2(volatile void *at)
-{
-	*(volatile uint16_t *)at = 1;
-}
-
 void work_store4(volatile void *at)
 {
 	*(volatile uint32_t *)at = 1;

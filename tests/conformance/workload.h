@@ -18,7 +18,6 @@ void work_touch(unsigned char *pages, unsigned int first, unsigned int count);
 
 /* One store, one load of exactly so many bytes. */
 void work_store1(volatile void *at);
-void work_store2(volatile void *at);
 void work_store4(volatile void *at);
 void work_store8(volatile void *at);
 void work_load4(const volatile void *at);
