@@ -149,6 +149,23 @@ int64_t event_open(struct thread *thread, struct event_request *request)
 	return fd;
 }
 
+/* Without an arena there are no events but the kernel's. What it has not, we would have: it is
+ * memory that is missing, and no processor that counts. */
+static int64_t open_kernels(struct thread *thread, struct syscall *call)
+{
+	const int64_t result = syscall_pass(thread, call);
+
+	switch (result) {
+	case -ENOENT:
+	case -ENODEV:
+	case -ENOSYS:
+	case -EOPNOTSUPP:
+		return -ENOMEM;
+	default:
+		return result;
+	}
+}
+
 int64_t sys_perf_event_open(struct thread *thread, struct syscall *call)
 {
 	struct event_request request = {
@@ -161,9 +178,8 @@ int64_t sys_perf_event_open(struct thread *thread, struct syscall *call)
 
 	if (request.flags & ~FLAGS)
 		return -EINVAL;
-	/* Without an arena there are no events but the kernel's. */
 	if (!thread->page || !arena_events())
-		return syscall_pass(thread, call);
+		return open_kernels(thread, call);
 	event_rights(&request.rights);
 	error = event_attr_in(&request.attr, call->args[0], &request.rights);
 	if (!error)

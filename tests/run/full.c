@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+/* Events where something that they need has run out: an error, and all goes on. Run by `tally run`.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { PAGE = 4096, NOBODY = 65534 };
+
+#define MIB (1UL << 20)
+
+static int open_instructions(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_HARDWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_HW_INSTRUCTIONS,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static void *map_ring(int fd, size_t data)
+{
+	return mmap(NULL, data + PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
+static int counts(int fd)
+{
+	uint64_t before, after;
+
+	return read(fd, &before, sizeof(before)) == sizeof(before) &&
+	       read(fd, &after, sizeof(after)) == sizeof(after) && after > before;
+}
+
+/* What @test returns in a child; -1: the child has not come so far. */
+static int in_child(int (*test)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (!child)
+		_exit(test());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int limit(__rlimit_resource_t resource, rlim_t value)
+{
+	return setrlimit(resource, &(struct rlimit){value, value});
+}
+
+static int open_without_address_space(void)
+{
+	void *memory;
+
+	if (limit(RLIMIT_AS, 200 * MIB) || open_instructions() >= 0)
+		return 0;
+	if (errno != ENOMEM)
+		return errno;
+	memory = malloc(MIB);
+	free(memory);
+	return memory ? ENOMEM : 0;
+}
+
+/* Of a process that has not looked at the arena yet. */
+static void without_address_space_there_are_no_events(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(open_without_address_space), ENOMEM);
+}
+
+static int use_without_files(void)
+{
+	int fd;
+	char *ring;
+
+	if (limit(RLIMIT_FSIZE, 0))
+		return 1;
+	fd = open_instructions();
+	ring = map_ring(fd, 64 * PAGE);
+	if (ring == MAP_FAILED)
+		return 2;
+	ring[PAGE] = 1;
+	if (!counts(fd) || munmap(ring, 65 * PAGE) || close(fd))
+		return 3;
+	return 0;
+}
+
+static void events_are_no_files_that_grow(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(use_without_files), 0);
+}
+
+static int lock_too_much(void)
+{
+	void *small, *large;
+	int fd[2];
+
+	if (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY))
+		return 77;
+	if (limit(RLIMIT_MEMLOCK, 0))
+		return 1;
+	for (int i = 0; i < 2; i++)
+		fd[i] = open_instructions();
+	small = map_ring(fd[0], 8 * PAGE);
+	large = map_ring(fd[1], 64 * MIB);
+	if (small == MAP_FAILED || large != MAP_FAILED || errno != EPERM)
+		return 2;
+	return counts(fd[1]) && map_ring(fd[1], 8 * PAGE) != MAP_FAILED ? 0 : 3;
+}
+
+static void no_more_is_locked_than_may_be(void **state)
+{
+	int result = in_child(lock_too_much);
+
+	(void)state;
+	if (result == 77)
+		skip();
+	assert_int_equal(result, 0);
+}
+
+/* Rings of the whole run lie in 1 GiB. */
+static void memory_for_rings_runs_out_and_comes_back(void **state)
+{
+	enum { RINGS = 16 };
+	const size_t size = 128 * MIB;
+	void *rings[RINGS] = {NULL};
+	int fds[RINGS], nr = 0;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	for (; nr < RINGS; nr++) {
+		fds[nr] = open_instructions();
+		assert_true(fds[nr] >= 0);
+		rings[nr] = map_ring(fds[nr], size);
+		if (rings[nr] == MAP_FAILED)
+			break;
+	}
+	assert_in_range(nr, 1, RINGS - 1);
+	assert_int_equal(errno, ENOMEM);
+	assert_true(counts(fds[nr]));
+	assert_int_equal(munmap(rings[0], size + PAGE), 0);
+	rings[0] = map_ring(fds[nr], size);
+	assert_ptr_not_equal(rings[0], MAP_FAILED);
+	for (int i = 0; i < nr; i++)
+		assert_int_equal(munmap(rings[i], size + PAGE), 0);
+	for (int i = 0; i <= nr; i++)
+		assert_int_equal(close(fds[i]), 0);
+}
+
+int main(void)
+{
+	/* The first before this process has any. */
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_address_space_there_are_no_events),
+		cmocka_unit_test(events_are_no_files_that_grow),
+		cmocka_unit_test(no_more_is_locked_than_may_be),
+		cmocka_unit_test(memory_for_rings_runs_out_and_comes_back),
+	};
+
+	return cmocka_run_group_tests_name("run: events and limits", tests, NULL, NULL);
+}
