@@ -25,7 +25,7 @@
 #include "differential.h"
 #include "draw.h"
 
-uint64_t draw_state;
+_Thread_local uint64_t draw_state;
 struct slot slots[SLOTS];
 volatile uint64_t words[WORDS] __attribute__((aligned(8)));
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-extern uint64_t draw_state; /* the seed, to begin with */
+extern _Thread_local uint64_t draw_state; /* the seed, to begin with */
 
 static inline uint64_t draw(void)
 {

@@ -31,6 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/conformance/draw.h"
 #include "tests/conformance/workload.h"
 
 enum { FDS = 32, MAPS = 16, KIDS = 4, PAGE = 4096, SCRATCH = 16 * PAGE, THREADS = 4 };
@@ -53,32 +54,11 @@ static _Thread_local struct {
 	size_t size;
 } maps[MAPS];
 
-static _Thread_local uint64_t state;
+_Thread_local uint64_t draw_state;
 static _Thread_local sigjmp_buf back;
 static _Thread_local volatile bool poking;
 
 /* ---- choices ---- */
-
-static uint64_t draw(void)
-{
-	uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
-
-static unsigned int below(unsigned int limit)
-{
-	return (unsigned int)(draw() % limit);
-}
-
-static bool one_in(unsigned int chances)
-{
-	return below(chances) == 0;
-}
-
-#define PICK(array) ((array)[below(sizeof(array) / sizeof((array)[0]))])
 
 /* Of any magnitude. */
 static uint64_t any_number(void)
@@ -669,7 +649,7 @@ static void steps(unsigned int nr)
 
 static void *thread_main(void *arg)
 {
-	state = (uint64_t)(uintptr_t)arg;
+	draw_state = (uint64_t)(uintptr_t)arg;
 	steps(below(40));
 	__atomic_fetch_sub(&threads, 1, __ATOMIC_RELAXED);
 	return NULL;
@@ -726,7 +706,7 @@ _Noreturn static void child(bool may_return)
 	threads = 0;
 	memset(kids, 0, sizeof(kids));
 	memset(maps, 0, sizeof(maps)); /* they are not inherited */
-	state ^= (uint64_t)getpid();
+	draw_state ^= (uint64_t)getpid();
 	steps(below(60));
 	if (one_in(3))
 		execute_again();
@@ -810,7 +790,7 @@ static void step(void)
 	unsigned int which = below(sizeof(calls) / sizeof(*calls));
 
 	shared->callers[me].last = which;
-	shared->callers[me].where = state;
+	shared->callers[me].where = draw_state;
 	calls[which]();
 	__atomic_fetch_add(&shared->callers[me].calls, 1, __ATOMIC_RELAXED);
 }
@@ -841,7 +821,7 @@ static void begin(unsigned int number, uint64_t seed)
 {
 	go_to_folder();
 	me = number;
-	state = seed;
+	draw_state = seed;
 	handle_signals();
 	scratch = mmap(NULL, SCRATCH + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		       -1, 0);
