@@ -6,8 +6,10 @@
  */
 #include "runtime/linux/self_memory.h"
 
+#include <linux/fcntl.h>
 #include <linux/fs.h>
 
+#include "runtime/linux/debugger.h"
 #include "runtime/linux/self_comm.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/say.h"
@@ -24,8 +26,10 @@ static bool ends_in_mem(const char *path)
 	return length >= 4 && !strcmp(path + length - 4, "/mem");
 }
 
-/* Leads to /proc/PID/mem, or /proc/PID/task/TID/mem. */
-static bool is_ours(int64_t fd)
+enum whose { NOBODYS, OURS, ANOTHERS };
+
+/* Whether @fd leads to /proc/PID/mem, or /proc/PID/task/TID/mem. */
+static enum whose whose(int64_t fd)
 {
 	char link[32], path[64], own[32];
 	int64_t n;
@@ -33,16 +37,35 @@ static bool is_ours(int64_t fd)
 	format(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = sys(__NR_readlink, link, path, sizeof(path) - 1);
 	if (n <= 0)
-		return false;
+		return NOBODYS;
 	path[n] = '\0';
-	return ends_in_mem(path) &&
-	       !strncmp(path, own, format(own, sizeof(own), "/proc/%d/", sys(__NR_getpid)));
+	if (!ends_in_mem(path) || strncmp(path, "/proc/", 6))
+		return NOBODYS;
+	n = (int64_t)format(own, sizeof(own), "/proc/%d/", sys(__NR_getpid));
+	return strncmp(path, own, (size_t)n) ? ANOTHERS : OURS;
+}
+
+static bool is_ours(int64_t fd)
+{
+	return whose(fd) == OURS;
+}
+
+static bool may_be_written(int64_t fd)
+{
+	return (sys(__NR_fcntl, fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
 }
 
 void self_memory_opened(const char *path, int64_t fd)
 {
-	if (!any && ends_in_mem(path))
-		any = is_ours(fd);
+	enum whose is;
+
+	if (!ends_in_mem(path))
+		return;
+	is = whose(fd);
+	if (is == OURS)
+		any = true;
+	else if (is == ANOTHERS && may_be_written(fd))
+		debugger_seen();
 }
 
 /* Where a call is about to write. */

@@ -78,6 +78,9 @@ static syscall_handler *const handlers[] = {
 	[__NR_execve] = sys_execve,
 	[__NR_execveat] = sys_execveat,
 
+	/* debuggers */
+	[__NR_ptrace] = sys_ptrace,
+
 	[__NR_rseq] = sys_absent,
 
 	/* signals */

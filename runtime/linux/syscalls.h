@@ -78,6 +78,9 @@ syscall_handler sys_execve, sys_execveat;
 /* files.c: for all calls that files_takes_path() */
 syscall_handler sys_path;
 
+/* debugger.c */
+syscall_handler sys_ptrace;
+
 /* memory_calls.c; memory_map_call: mmap(2) of which nobody is told */
 int64_t memory_map_call(struct thread *thread, struct syscall *call);
 syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys_shmdt, sys_read;

@@ -530,6 +530,37 @@ def case_the_runtime_says_how_it_is_started():
     contains(done.stderr, 'tally run')
 
 
+OPENS_MEMORY = """
+import os, signal, sys
+child = os.fork()
+if not child:
+    signal.pause()
+os.close(os.open('/proc/%d/mem' % child, int(sys.argv[1])))
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+"""
+
+
+def case_a_debugger_is_told_that_it_cannot_work():
+    for flags, told in (os.O_RDONLY, 0), (os.O_RDWR, 1):
+        done = under(sys.executable, '-E', '-S', '-c', OPENS_MEMORY, str(flags))
+        equal((done.returncode, done.stdout), (0, ''))
+        equal(len(re.findall('^tally: .*breakpoints.*without it$', done.stderr, re.M)), told,
+              done.stderr)
+        equal(done.stderr.count('\n'), told)
+
+
+def case_strace_works():
+    if not shutil.which('strace'):
+        skip('no strace here')
+    with Folder() as folder:
+        out = os.path.join(folder.path, 'out')
+        done = under('strace', '-f', '-o', out, '-e', 'trace=exit_group', TARGET, 'again', '1')
+        equal((done.returncode, done.stderr), (0, ''))
+        with open(out) as file:
+            check('exited with 0' in file.read(), 'strace has seen no end')
+
+
 class Uprobe:
     """A probe of the kernel's at each offset of a file, in every process that maps it."""
     TRACING = '/sys/kernel/tracing/'
