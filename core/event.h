@@ -107,4 +107,10 @@ struct core_event {
 	uint32_t woken; /* 1: the monitor was told to wake who polls, and nobody has looked yet */
 };
 
+/* Without one of their own, all have the same. */
+static inline bool core_same_clock(const struct perf_event_attr *a, const struct perf_event_attr *b)
+{
+	return a->use_clockid == b->use_clockid && (!a->use_clockid || a->clockid == b->clockid);
+}
+
 #endif

@@ -117,11 +117,6 @@ static int check_event(const struct core_event *event, const struct core_target 
 
 /* ---- groups ---- */
 
-static bool same_clock(const struct perf_event_attr *a, const struct perf_event_attr *b)
-{
-	return a->use_clockid == b->use_clockid && (!a->use_clockid || a->clockid == b->clockid);
-}
-
 static bool same_target(const struct core_event *leader, const struct core_target *target)
 {
 	if (leader->state == CORE_EXITED || leader->cpu != target->cpu ||
@@ -156,7 +151,7 @@ static int check_group(const struct core_event *event, const struct core_target 
 
 	if (!leader)
 		return 0;
-	if (leader->leader != core_index(leader) || !same_clock(&leader->attr, &event->attr) ||
+	if (leader->leader != core_index(leader) || !core_same_clock(&leader->attr, &event->attr) ||
 	    !same_target(leader, target) || event->attr.exclusive || event->attr.pinned)
 		return -EINVAL;
 	if (counters && hardware_events(leader) + event->hardware > counters)

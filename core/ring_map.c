@@ -90,8 +90,7 @@ int core_set_output(uint32_t index, uint32_t output)
 	}
 	if (output &&
 	    (event == to || event->cpu != to->cpu || (event->cpu < 0 && event->task != to->task) ||
-	     event->attr.use_clockid != to->attr.use_clockid ||
-	     event->attr.clockid != to->attr.clockid ||
+	     !core_same_clock(&event->attr, &to->attr) ||
 	     event->attr.write_backward != to->attr.write_backward || !to->ring))
 		goto out;
 	if (event->maps)

@@ -205,6 +205,18 @@ static bool follow(int fd, const struct perf_event_attr *attr, uint32_t event)
 	return false;
 }
 
+bool event_joined_is(int fd)
+{
+	bool is;
+
+	if (!event_joined_any())
+		return false;
+	lock_take(&joined_lock);
+	is = find(fd);
+	lock_give(&joined_lock);
+	return is;
+}
+
 int64_t event_joined_to(int fd, const struct perf_event_attr *attr, uint32_t event)
 {
 	struct perf_event_mmap_page *page = NULL;
@@ -214,12 +226,17 @@ int64_t event_joined_to(int fd, const struct perf_event_attr *attr, uint32_t eve
 	if (!core_event(event)->ring)
 		return -EINVAL;
 	lock_take(&joined_lock);
-	if (!follow(fd, attr, event)) {
+	if (find(fd))
+		forget(find(fd));
+	/* As the kernel refuses it to who has a ring of its own. */
+	if (sys(__NR_ioctl, fd, PERF_EVENT_IOC_SET_OUTPUT, -1L)) {
+		result = -EINVAL;
+	} else if (!follow(fd, attr, event)) {
 		for (unsigned int pages = PAGES_MOST; pages && !page; pages /= 4) {
 			size = (1 + pages) * PAGE;
 			page = map(fd, size);
 		}
-		result = page ? 0 : -EINVAL; /* it has a ring already, or may not be mapped */
+		result = page ? 0 : -EINVAL; /* it may not be mapped */
 	}
 	if (!result)
 		result = add(fd, attr, event, page, size);

@@ -18,6 +18,8 @@
 struct perf_event_attr;
 struct thread;
 
+bool event_joined_is(int fd);
+
 /* The kernel's event of @attr at @fd shall write to the ring of @event. 0 or an errno value. */
 int64_t event_joined_to(int fd, const struct perf_event_attr *attr, uint32_t event);
 

@@ -2,8 +2,9 @@
 /*
  * Events that the kernel counts: software events, tracepoints, probes and those of other PMUs of
  * the machine. A descriptor of such an event is the kernel's, and nothing of ours is between it and
- * the program. What was asked for is remembered, since a group cannot have events of both: if one
- * of ours joins such a group, the group becomes ours.
+ * the program. What was asked for is remembered, since a group cannot have events of both, nor a
+ * ring: if one of ours joins a group of software events, or a ring is to be had for one of it, the
+ * group becomes ours.
  */
 #include <asm/errno.h>
 #include <asm/mman.h>
@@ -19,6 +20,7 @@
 #include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/proc.h"
+#include "runtime/linux/tasks.h"
 #include "runtime/lock.h"
 #include "runtime/sys.h"
 #include "runtime/thread.h"
@@ -30,7 +32,9 @@ struct passed {
 	int group_fd, pid, cpu;
 	unsigned long flags;
 	union event_attr attr;
+	uint32_t page;	      /* of the task; 0: everybody's, or nobody's any more */
 	uint64_t start, size; /* where it was mapped last; 0: nowhere */
+	bool stays;	      /* the kernel's: one of ours could not take its place */
 };
 
 static struct passed *passed;
@@ -76,7 +80,7 @@ static bool make_room(void)
 	return room;
 }
 
-static void remember(int fd, const struct event_request *request)
+static void remember(const struct passed *event)
 {
 	struct passed *place;
 
@@ -85,15 +89,18 @@ static void remember(int fd, const struct event_request *request)
 	if (!place && nr_passed < PASSED)
 		place = &passed[nr_passed++];
 	if (place)
-		*place = (struct passed){
-			.fd = fd,
-			.group_fd = request->group_fd,
-			.pid = request->pid,
-			.cpu = request->cpu,
-			.flags = request->flags,
-			.attr = request->attr,
-		};
+		*place = *event;
 	lock_give(&event_passed_lock);
+}
+
+static bool is_member(const struct passed *is, int leader)
+{
+	return is->fd >= 0 && is->group_fd == leader;
+}
+
+static bool is_within(int fd, uint32_t first, uint32_t last)
+{
+	return fd >= 0 && (uint32_t)fd >= first && (uint32_t)fd <= last;
 }
 
 void event_passed_closed(uint32_t first, uint32_t last)
@@ -102,10 +109,13 @@ void event_passed_closed(uint32_t first, uint32_t last)
 		return;
 	event_joined_closed(first, last);
 	lock_take(&event_passed_lock);
-	for (unsigned int i = 0; i < nr_passed; i++)
-		if (passed[i].fd >= 0 && (uint32_t)passed[i].fd >= first &&
-		    (uint32_t)passed[i].fd <= last)
+	for (unsigned int i = 0; i < nr_passed; i++) {
+		if (is_within(passed[i].fd, first, last))
 			passed[i].fd = -1;
+		/* Members without a leader are by themselves. */
+		if (is_within(passed[i].group_fd, first, last))
+			passed[i].group_fd = -1;
+	}
 	lock_give(&event_passed_lock);
 }
 
@@ -127,6 +137,13 @@ static bool tells_of_kernel(const struct perf_event_attr *attr)
 static bool is_software(const struct perf_event_attr *attr)
 {
 	return attr->type == PERF_TYPE_SOFTWARE;
+}
+
+/* Ours count it as well. */
+static bool is_ours_too(const struct perf_event_attr *attr)
+{
+	return is_software(attr) && !tells_of_kernel(attr) &&
+	       attr->config != PERF_COUNT_SW_BPF_OUTPUT;
 }
 
 static bool passes_software(const struct event_request *request)
@@ -184,7 +201,15 @@ int64_t event_pass(struct thread *thread, struct syscall *call, const struct eve
 		return EVENT_CALL_OTHER;
 	if (fd >= 0) {
 		thread->events.passed = true;
-		remember((int)fd, request);
+		remember(&(struct passed){
+			.fd = (int)fd,
+			.group_fd = request->flags & PERF_FLAG_FD_NO_GROUP ? -1 : request->group_fd,
+			.pid = request->pid ?: thread->tid,
+			.page = request->pid ? tasks_find(request->pid) : thread->page,
+			.cpu = request->cpu,
+			.flags = request->flags,
+			.attr = request->attr,
+		});
 	}
 	return fd;
 }
@@ -207,8 +232,7 @@ static void switched(int fd, bool group, bool on)
 	leader = !found || found->group_fd < 0 ? fd : found->group_fd;
 	for (unsigned int i = 0; i < nr_passed; i++)
 		if (passed[i].fd == fd ||
-		    (group && passed[i].fd >= 0 &&
-		     (passed[i].fd == leader || passed[i].group_fd == leader)))
+		    (group && (passed[i].fd == leader || is_member(&passed[i], leader))))
 			note_state(&passed[i], on);
 	lock_give(&event_passed_lock);
 }
@@ -219,83 +243,6 @@ void event_passed_switched(bool on)
 	for (unsigned int i = 0; i < nr_passed; i++)
 		note_state(&passed[i], on);
 	lock_give(&event_passed_lock);
-}
-
-/* ---- its ring ---- */
-
-int64_t event_passed_mmap(struct thread *thread, struct syscall *call)
-{
-	struct passed *found;
-	int64_t result;
-
-	if (call->args[3] & MAP_ANONYMOUS || !is_passed((int)call->args[4]))
-		return EVENT_CALL_OTHER;
-	result = sys_mmap(thread, call);
-	if (sys_failed(result) || call->args[5])
-		return result;
-	lock_take(&event_passed_lock);
-	found = find((int)call->args[4]);
-	if (found) {
-		found->start = (uint64_t)result;
-		found->size = PAGE_UP(call->args[1]);
-	}
-	lock_give(&event_passed_lock);
-	return result;
-}
-
-/* As the kernel compares those of one ring. */
-static bool may_share(const struct passed *with, const struct core_event *event)
-{
-	const struct perf_event_attr *a = &with->attr.attr, *b = &event->attr;
-
-	return with->cpu == event->cpu && a->use_clockid == b->use_clockid &&
-	       a->clockid == b->clockid && !a->write_backward && !b->write_backward;
-}
-
-static bool look_up(int fd, struct passed *is)
-{
-	const struct passed *found;
-
-	lock_take(&event_passed_lock);
-	found = fd < 0 ? NULL : find(fd);
-	if (found)
-		*is = *found;
-	lock_give(&event_passed_lock);
-	return found;
-}
-
-int64_t event_passed_output(struct thread *thread, int fd, int own, uint32_t event)
-{
-	struct passed to;
-
-	if (!look_up(fd, &to))
-		return -EBADF;
-	if (!may_share(&to, core_event(event)))
-		return -EINVAL;
-	return event_joined_by(thread, fd, &to.attr.attr, to.start, to.size, own, event);
-}
-
-int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
-{
-	const int fd = (int)call->args[0];
-	struct passed from;
-	uint32_t event;
-
-	(void)thread;
-	switch ((uint32_t)call->args[1]) {
-	case PERF_EVENT_IOC_ENABLE:
-	case PERF_EVENT_IOC_DISABLE:
-		switched(fd, call->args[2] & PERF_IOC_FLAG_GROUP,
-			 (uint32_t)call->args[1] == PERF_EVENT_IOC_ENABLE);
-		break;
-	}
-	if ((uint32_t)call->args[1] != PERF_EVENT_IOC_SET_OUTPUT || !look_up(fd, &from))
-		return EVENT_CALL_OTHER;
-	event = event_of_fd(call->args[2]);
-	if (!event)
-		return EVENT_CALL_OTHER;
-	return may_share(&from, core_event(event)) ? event_joined_to(fd, &from.attr.attr, event)
-						   : -EINVAL;
 }
 
 /* ---- back ---- */
@@ -336,8 +283,9 @@ static void go_on(const struct passed *from, uint32_t event)
 	core_continue(event, id, &count);
 }
 
-/* The kernel's event at @from->fd becomes one of ours. */
-static void take_back(struct thread *thread, const struct passed *from)
+/* The kernel's event at @from->fd becomes one of ours, if that can still be: its task may have
+ * ended. */
+static bool take_back(struct thread *thread, const struct passed *from)
 {
 	struct event_request request = {
 		.attr = from->attr,
@@ -352,12 +300,13 @@ static void take_back(struct thread *thread, const struct passed *from)
 	event_rights(&request.rights);
 	fd = event_open(thread, &request);
 	if (fd < 0)
-		return;
+		return false;
 	go_on(from, event_of_fd((uint64_t)fd));
 	sys(__NR_dup3, fd, from->fd, cloexec);
 	sys(__NR_close, fd);
 	event_fds_forget((uint64_t)fd, (uint64_t)fd);
 	event_fds_forget((uint64_t)from->fd, (uint64_t)from->fd);
+	return true;
 }
 
 /* The next of the group, the leader first; taken out of the list. */
@@ -367,8 +316,10 @@ static bool next_of_group(int leader, struct passed *next)
 
 	lock_take(&event_passed_lock);
 	found = find(leader);
+	if (found && found->stays)
+		found = NULL;
 	for (unsigned int i = 0; i < nr_passed && !found; i++)
-		if (passed[i].fd >= 0 && passed[i].group_fd == leader)
+		if (is_member(&passed[i], leader) && !passed[i].stays)
 			found = &passed[i];
 	if (found) {
 		*next = *found;
@@ -385,6 +336,122 @@ void event_take_back(struct thread *thread, int fd)
 	if (!is_passed(fd))
 		return;
 	while (next_of_group(fd, &next))
-		if (is_software(&next.attr.attr))
-			take_back(thread, &next);
+		if (!is_software(&next.attr.attr) || !take_back(thread, &next)) {
+			next.stays = true;
+			remember(&next);
+		}
+}
+
+/* The leader of the group that @fd is in; -1: some of it only the kernel can count. */
+static int leader_of_ours(int fd)
+{
+	const struct passed *found;
+	int leader;
+
+	lock_take(&event_passed_lock);
+	found = find(fd);
+	leader = !found || found->group_fd < 0 ? fd : found->group_fd;
+	for (unsigned int i = 0; i < nr_passed; i++)
+		if ((passed[i].fd == leader || is_member(&passed[i], leader)) &&
+		    !is_ours_too(&passed[i].attr.attr))
+			leader = -1;
+	lock_give(&event_passed_lock);
+	return leader;
+}
+
+/* Whether @fd is ours now. */
+static bool take_back_group(struct thread *thread, int fd)
+{
+	const int leader = leader_of_ours(fd);
+
+	if (leader < 0)
+		return false;
+	event_take_back(thread, leader);
+	return event_of_fd((uint64_t)fd);
+}
+
+/* ---- its ring ---- */
+
+int64_t event_passed_mmap(struct thread *thread, struct syscall *call)
+{
+	const int fd = (int)call->args[4];
+	struct passed *found;
+	int64_t result;
+
+	if (call->args[3] & MAP_ANONYMOUS || !is_passed(fd))
+		return EVENT_CALL_OTHER;
+	if (take_back_group(thread, fd))
+		return event_mmap(thread, call, event_of_fd((uint64_t)fd));
+	result = sys_mmap(thread, call);
+	if (sys_failed(result) || call->args[5])
+		return result;
+	lock_take(&event_passed_lock);
+	found = find(fd);
+	if (found) {
+		found->start = (uint64_t)result;
+		found->size = PAGE_UP(call->args[1]);
+	}
+	lock_give(&event_passed_lock);
+	return result;
+}
+
+/* As the kernel compares those of one ring. */
+static bool may_share(const struct passed *with, const struct core_event *event)
+{
+	const struct perf_event_attr *a = &with->attr.attr, *b = &event->attr;
+
+	if (with->cpu != event->cpu || (with->cpu < 0 && with->page != event->task))
+		return false;
+	return core_same_clock(a, b) && !a->write_backward && !b->write_backward;
+}
+
+static bool look_up(int fd, struct passed *is)
+{
+	const struct passed *found;
+
+	lock_take(&event_passed_lock);
+	found = fd < 0 ? NULL : find(fd);
+	if (found)
+		*is = *found;
+	lock_give(&event_passed_lock);
+	return found;
+}
+
+int64_t event_passed_output(struct thread *thread, int fd, int own, uint32_t event)
+{
+	struct passed to;
+
+	if (!look_up(fd, &to))
+		return -EBADF;
+	if (!may_share(&to, core_event(event)))
+		return -EINVAL;
+	return event_joined_by(thread, fd, &to.attr.attr, to.start, to.size, own, event);
+}
+
+int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
+{
+	const int fd = (int)call->args[0];
+	struct passed from;
+	uint32_t event;
+
+	switch ((uint32_t)call->args[1]) {
+	case PERF_EVENT_IOC_ENABLE:
+	case PERF_EVENT_IOC_DISABLE:
+		switched(fd, call->args[2] & PERF_IOC_FLAG_GROUP,
+			 (uint32_t)call->args[1] == PERF_EVENT_IOC_ENABLE);
+		break;
+	}
+	if ((uint32_t)call->args[1] != PERF_EVENT_IOC_SET_OUTPUT || !look_up(fd, &from))
+		return EVENT_CALL_OTHER;
+	event = event_of_fd(call->args[2]);
+	if (!event) {
+		/* What is leaving ours is not to be seen with the ring that it has meanwhile. */
+		if (event_joined_is(fd))
+			event_joined_closed((uint32_t)fd, (uint32_t)fd);
+		return EVENT_CALL_OTHER;
+	}
+	if (take_back_group(thread, fd))
+		return core_set_output(event_of_fd((uint64_t)fd), event);
+	return may_share(&from, core_event(event)) ? event_joined_to(fd, &from.attr.attr, event)
+						   : -EINVAL;
 }

@@ -40,6 +40,10 @@ int slot_of_id(uint64_t id);
 
 /* ---- differential_attr.c ---- */
 
+/* Also what only a kernel can tell of: its code and BPF programs. User mode leaves such events to it,
+ * and rings of both kinds are less than one's own. */
+extern bool of_kernel_too;
+
 struct perf_event_attr draw_attr(void);
 struct perf_event_attr draw_watchpoint(void);
 bool is_exact(const struct perf_event_attr *attr);

@@ -3,8 +3,8 @@
 """Holds user mode against the kernel: the transcript of the same random calls, made natively and
 under `tally run`, has to be the same.
 
-Usage: differential.py [--seeds FIRST-LAST] [--seconds N] [--steps N] PROGRAM COMMAND...
-						COMMAND: `tally run ... -- `, which runs PROGRAM
+Usage: differential.py [--seeds FIRST-LAST] [--seconds N] [--steps N] [--no-kernel-code]
+		       PROGRAM COMMAND...	COMMAND: `tally run ... -- `, which runs PROGRAM
 
 With --seconds it goes on from FIRST until they have passed. A difference counts when it is there
 each time: what depends on how busy the machine is comes and goes.
@@ -21,8 +21,9 @@ import time
 TRIES = 4
 
 
-def transcript(command, seed, steps):
-    done = subprocess.run(command + ['--seed', str(seed), '--steps', str(steps)],
+def transcript(command, seed, arguments):
+    done = subprocess.run(command + arguments.options + ['--seed', str(seed), '--steps',
+                                                         str(arguments.steps)],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
     lines = done.stdout.decode(errors='replace').splitlines()
     return lines + ['status %d' % done.returncode]
@@ -37,8 +38,8 @@ def difference(native, here):
 def compare(arguments, seed):
     """The lines in which they differ, each time; how often it was tried."""
     for tried in range(1, TRIES + 1):
-        native = transcript([arguments.program], seed, arguments.steps)
-        here = transcript(arguments.command + [arguments.program], seed, arguments.steps)
+        native = transcript([arguments.program], seed, arguments)
+        here = transcript(arguments.command + [arguments.program], seed, arguments)
         differ = difference(native, here)
         if not differ:
             break
@@ -72,6 +73,8 @@ def main():
     parser.add_argument('--seeds', default='1-10')
     parser.add_argument('--seconds', type=float)
     parser.add_argument('--steps', type=int, default=1500)
+    parser.add_argument('--no-kernel-code', dest='options', action='append_const',
+                        const='--no-kernel-code', default=[])
     parser.add_argument('program')
     parser.add_argument('command', nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
