@@ -78,7 +78,7 @@ static bool note(uint64_t start, uint64_t size, uint64_t offset, uint32_t event)
 
 static bool overlaps(const struct map *map, uint64_t start, uint64_t end)
 {
-	return map->start && map->start < end && start < map->end;
+	return map->start && start < end && map->start < end && start < map->end;
 }
 
 /* What lies in a range. */
@@ -121,13 +121,13 @@ static void gone(uint64_t start, uint64_t end)
 	}
 }
 
-static void moved(uint64_t start, uint64_t to)
+static void moved(uint64_t start, uint64_t end, uint64_t to)
 {
 	lock_take(&event_map_lock);
 	for (unsigned int i = 0; i < nr_maps; i++)
-		if (maps[i].start == start) {
-			maps[i].end = to + (maps[i].end - start);
-			maps[i].start = to;
+		if (start <= maps[i].start && maps[i].start < end) {
+			maps[i].start += to - start;
+			maps[i].end += to - start;
 		}
 	lock_give(&event_map_lock);
 }
@@ -180,23 +180,44 @@ static int64_t vacate(struct thread *thread, uint64_t start, uint64_t size)
 	return 0;
 }
 
-/* Of a whole mapping of an event, to where there may be others. */
+/*
+ * Three ranges matter, and a mapping of an event may be in part in none of those that the kernel
+ * would cut there:
+ *
+ *     start        + new_size   + old_size            to           + new_size
+ *       |  stays, or is  |  is unmapped  |             |  is replaced  |
+ *       |  moved as one  |               |             |
+ */
 static int64_t remap(struct thread *thread, struct syscall *call)
 {
-	const uint64_t start = call->args[0], to = call->args[4];
+	const uint64_t start = call->args[0], flags = call->args[3], to = call->args[4];
 	const uint64_t old_size = PAGE_UP(call->args[1]), new_size = PAGE_UP(call->args[2]);
+	const uint64_t end = start + old_size, new_end = start + new_size;
+	const bool fixed = flags & MREMAP_FIXED;
+	const enum found from = look(start, old_size ? end : start + PAGE);
+	const enum found replaced = fixed ? look(to, to + new_size) : NONE;
 	int64_t result;
 
-	if (look(start, start + old_size) != NONE && new_size > old_size)
-		return -EFAULT;
-	if (look(start, start + old_size) != NONE && new_size < old_size)
+	if (start % PAGE || (from == NONE && replaced == NONE))
+		return EVENT_CALL_OTHER;
+	if (replaced == PART)
 		return -EINVAL;
+	if (from != NONE) {
+		if (!old_size || new_size > old_size)
+			return -EFAULT;
+		if (flags & MREMAP_DONTUNMAP || look(new_end, end) == PART ||
+		    (fixed && look(start, new_end) == PART))
+			return -EINVAL;
+	}
 	result = sys_mremap(thread, call);
 	if (sys_failed(result))
 		return result;
-	if (call->args[3] & MREMAP_FIXED)
+	if (fixed)
 		gone(to, to + new_size);
-	moved(start, (uint64_t)result);
+	if (from != NONE) {
+		gone(new_end, end);
+		moved(start, new_end, (uint64_t)result);
+	}
 	return result;
 }
 
@@ -225,9 +246,12 @@ static int64_t advise(uint64_t advice)
 static enum found concerned(const struct syscall *call)
 {
 	const uint64_t start = call->args[0], to = call->args[4];
-	enum found found = look(start, PAGE_UP(start + call->args[1]));
+	const bool remaps = (uint32_t)call->number == __NR_mremap;
+	/* An old size of 0 stands for a copy. */
+	const uint64_t size = remaps && !call->args[1] ? PAGE : call->args[1];
+	enum found found = look(start, PAGE_UP(start + size));
 
-	if ((uint32_t)call->number == __NR_mremap && call->args[3] & MREMAP_FIXED) {
+	if (remaps && call->args[3] & MREMAP_FIXED) {
 		enum found there = look(to, PAGE_UP(to + call->args[2]));
 
 		found = there > found ? there : found;
@@ -238,9 +262,13 @@ static enum found concerned(const struct syscall *call)
 /* With the lock. */
 static int64_t change(struct thread *thread, struct syscall *call)
 {
-	const enum found found = concerned(call);
+	const uint64_t start = call->args[0];
+	enum found found;
 	int64_t result;
 
+	if ((uint32_t)call->number == __NR_mremap)
+		return remap(thread, call);
+	found = look(start, PAGE_UP(start + call->args[1]));
 	if (found == NONE)
 		return EVENT_CALL_OTHER;
 	/* What is behind it in the arena is others'. */
@@ -249,8 +277,6 @@ static int64_t change(struct thread *thread, struct syscall *call)
 	switch ((uint32_t)call->number) {
 	case __NR_munmap:
 		return unmap(thread, call->args[0], call->args[1]);
-	case __NR_mremap:
-		return remap(thread, call);
 	case __NR_mmap:
 		result = vacate(thread, call->args[0], call->args[1]);
 		return result ? result : EVENT_CALL_OTHER;

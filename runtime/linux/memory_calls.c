@@ -190,6 +190,10 @@ static void move(uint64_t start, uint64_t end, uint64_t to, uint64_t to_end, boo
 	const struct range *range = map_at(start);
 	struct range moved = {0};
 
+	if (to == start && to_end <= end) {
+		map_remove(to_end, end);
+		return;
+	}
 	if (range) {
 		moved = *range;
 		moved.offset += start - range->start;

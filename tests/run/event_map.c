@@ -2,6 +2,7 @@
 /* Mappings of events. */
 #include "event_case.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -66,6 +67,54 @@ static void case_map_advised(void)
 	}
 	say("another place: %s\n", result_name(remap_file_pages(ring, PAGE, 0, 1, 0)));
 	say("its page is %s\n", ring->data_offset == PAGE ? "there" : "gone");
+}
+
+/* What mremap(2) answers, and where in a region with a ring in it there is something afterwards. */
+static void remapped(const char *what, long from, long old_size, long new_size, int flags, long to)
+{
+	enum { PAGES = 20, AT = 6 };
+	const int fd = own_faults();
+	char *region = mmap(NULL, PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *ring, *end;
+
+	need(region != MAP_FAILED);
+	ring = region + AT * PAGE;
+	need(mmap(ring, RING, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == ring);
+	end = mremap(ring + from * PAGE, (size_t)(old_size * PAGE), (size_t)(new_size * PAGE),
+		     flags, ring + to * PAGE);
+	if (end == MAP_FAILED)
+		say("%s: %s\n", what, strerrorname_np(errno));
+	else
+		say("%s: at %ld\n", what, (long)(end - ring) / PAGE);
+	/* Another size can be had if the ring has gone, and only then. */
+	TRY_AT(mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+	munmap(region, PAGES * PAGE);
+	close(fd);
+}
+
+static void case_map_remapped(void)
+{
+	const int move = MREMAP_MAYMOVE | MREMAP_FIXED;
+	const long all = RING / PAGE;
+
+	remapped("as it is", 0, all, all, 0, 0);
+	remapped("a part as it is", 1, 1, 1, 0, 0);
+	remapped("a part moved", 1, 1, 1, move, all);
+	remapped("its beginning moved", 0, 1, 1, move, all);
+	remapped("all moved", 0, all, all, move, all);
+	remapped("all moved, and there, too", 0, all, all, move | MREMAP_DONTUNMAP, all);
+	remapped("less", 0, all, 1, 0, 0);
+	remapped("less, elsewhere", 0, all, 1, move, all);
+	remapped("nothing less", all - 1, all, 1, MREMAP_MAYMOVE, 0);
+	remapped("what is behind it", 0, all + 2, all, MREMAP_MAYMOVE, 0);
+	remapped("it and what is around", -2, all + 4, 2, 0, 0);
+	remapped("its beginning", -2, 4, 2, 0, 0);
+	remapped("its end", -2, all + 2, all, 0, 0);
+	remapped("more", 0, all, all + 1, MREMAP_MAYMOVE, 0);
+	remapped("more of its end", all - 1, 1, all + 1, MREMAP_MAYMOVE, 0);
+	remapped("once more", 0, 0, 1, MREMAP_MAYMOVE, 0);
+	remapped("something over its end", -3, 2, 2, move, all - 1);
+	remapped("something over all of it", -6, all, all, move, 0);
 }
 
 static void case_map_replaced(void)
@@ -205,6 +254,7 @@ const struct test_case cases[] = {
 	{"map", case_map},
 	{"map_advised", case_map_advised},
 	{"map_replaced", case_map_replaced},
+	{"map_remapped", case_map_remapped},
 	{"map_moved_over", case_map_moved_over},
 	{"map_replaced_beside_others", case_map_replaced_beside_others},
 	{"map_of_the_dead", case_map_of_the_dead},
