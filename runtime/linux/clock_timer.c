@@ -6,6 +6,7 @@
 #include <linux/time_types.h>
 
 #include "abi/control.h"
+#include "core/host.h"
 #include "core/task.h"
 #include "runtime/linux/task.h"
 #include "runtime/sys.h"
@@ -15,8 +16,8 @@
 #define SHORTEST_NS 20000
 #define SECOND	    1000000000
 
-/* Nanoseconds until the nearest overflow; 0: no clock is sampled. */
-static int64_t until_due(const struct core_task *task)
+/* Nanoseconds until the nearest overflow, but at least @shortest; 0: no clock is sampled. */
+static int64_t until_due(const struct core_task *task, int64_t shortest)
 {
 	static const enum core_kind clocks[] = {CORE_TASK_CLOCK, CORE_CPU_CLOCK};
 	int64_t least = 0;
@@ -26,8 +27,8 @@ static int64_t until_due(const struct core_task *task)
 			continue;
 		int64_t left = -task->counter[clocks[i]];
 
-		if (left < SHORTEST_NS)
-			left = SHORTEST_NS;
+		if (left < shortest)
+			left = shortest;
 		if (!least || left < least)
 			least = left;
 	}
@@ -40,11 +41,11 @@ static bool make(struct task *task)
 		.sigev_signo = KICK_SIGNAL,
 		.sigev_notify = SIGEV_THREAD_ID,
 		.sigev_value.sival_ptr = (void *)KICK_VALUE,
-		._sigev_un._tid = (int)sys(__NR_gettid),
 	};
 
 	if (task->clock_timer)
 		return true;
+	event._sigev_un._tid = (int)sys(__NR_gettid);
 	if (sys(__NR_timer_create, CLOCK_MONOTONIC, &event, &task->timer))
 		return false;
 	task->clock_timer = CLOCK_TIMER_STANDS;
@@ -59,15 +60,46 @@ static void set(struct task *task, int64_t ns)
 	task->clock_timer = ns ? CLOCK_TIMER_RUNS : CLOCK_TIMER_STANDS;
 }
 
+bool clock_timer_looks(struct thread *thread, uint64_t now)
+{
+	struct task *task = thread->task;
+
+	if (!(thread->events.counting_down & CORE_KINDS_SOFTWARE))
+		return true;
+	/* A child of fork, whose time begins anew, has had less than its parent. */
+	if (!task->clock_looked && now - task->clock_since < task->clock_rest)
+		return false;
+	if (!task->clock_looked)
+		task->clock_looked = now;
+	return true;
+}
+
+static void rest(struct task *task)
+{
+	const uint64_t now = core_host_clock(CLOCK_THREAD_CPUTIME_ID);
+	const uint64_t took = now - task->clock_looked;
+
+	task->clock_rest = 2 * took > SHORTEST_NS ? 2 * took : SHORTEST_NS;
+	task->clock_since = now;
+	task->clock_looked = 0;
+}
+
 void clock_timer_follow(struct thread *thread)
 {
-	const bool sampled = thread->events.counting_down & CORE_KINDS_SOFTWARE;
-	const int64_t ns = sampled ? until_due(&thread->events) : 0;
+	struct task *task = thread->task;
+
+	if (!(thread->events.counting_down & CORE_KINDS_SOFTWARE)) {
+		clock_timer_stop(thread);
+		return;
+	}
+	if (task->clock_looked)
+		rest(task);
+	const int64_t ns = until_due(&thread->events, (int64_t)task->clock_rest);
 
 	if (!ns)
 		clock_timer_stop(thread);
-	else if (make(thread->task))
-		set(thread->task, ns);
+	else if (make(task))
+		set(task, ns);
 }
 
 void clock_timer_stop(struct thread *thread)

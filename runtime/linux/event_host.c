@@ -18,6 +18,7 @@
 #include "core/counter.h"
 #include "core/lock.h"
 #include "runtime/linux/arena.h"
+#include "runtime/linux/clock_timer.h"
 #include "runtime/linux/control.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
@@ -153,8 +154,12 @@ static void set_clocks(struct core_task *task, uint64_t ns)
 
 static void look_at_own(struct core_task *task, uint64_t kinds)
 {
-	if (kinds & KINDS_CLOCK)
-		set_clocks(task, core_host_clock(CLOCK_THREAD_CPUTIME_ID));
+	if (kinds & KINDS_CLOCK) {
+		const uint64_t now = core_host_clock(CLOCK_THREAD_CPUTIME_ID);
+
+		if (clock_timer_looks(thread_self(), now))
+			set_clocks(task, now);
+	}
 	if (kinds & KINDS_USAGE)
 		own_usage(task);
 	if (kinds & CORE_KIND_BIT(CORE_CPU_MIGRATIONS))

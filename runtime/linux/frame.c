@@ -18,6 +18,7 @@
 #include <asm/ucontext.h>
 #include <linux/signal.h>
 
+#include "runtime/linux/clock_timer.h"
 #include "runtime/linux/copy.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
@@ -186,6 +187,7 @@ int64_t sys_rt_sigreturn(struct thread *thread, struct syscall *call)
 	context.registers.flags = EFLAGS_CLEAN;
 	context.registers.cs = CODE_SEGMENT;
 	context.registers.ss = STACK_SEGMENT;
+	clock_timer_follow(thread); /* that it stood for the call, nobody behind here would undo */
 	return_through(&context);
 }
 

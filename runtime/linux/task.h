@@ -116,6 +116,9 @@ struct task {
 
 	uint32_t clock_timer; /* enum clock_timer; the kernel knows it as: */
 	int32_t timer;
+	/* Of the thread's processor time: when its clocks were looked at (0: they were not), when it
+	 * went on after that, and for how long nobody looks then. */
+	uint64_t clock_looked, clock_since, clock_rest;
 
 	/* PENDING_NOTE: this is the one that waits. */
 	struct signal_note note;

@@ -216,6 +216,32 @@ static void case_blocked_sigtrap(void)
 	say("signals: %d, TRAP_PERF: %d\n", signals > 0, code == 6);
 }
 
+/*
+ * A clock that overflows sooner than anybody can look at it, beside what takes long to look at. The
+ * program goes on all the same, and is told again without a system call in between.
+ */
+static void case_clock_of_no_time(void)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_MIGRATIONS,
+		.sample_period = 1,
+	};
+	volatile unsigned long rounds = 0;
+
+	handle(SIGTRAP, on_overflow, 0);
+	own_event(&attr);
+	attr.config = PERF_COUNT_SW_TASK_CLOCK;
+	attr.sigtrap = 1;
+	attr.remove_on_exec = 1;
+	int fd = own_event(&attr);
+	while (rounds < 5000000 || signals < 20)
+		rounds++;
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	say("goes on: %d, told: %d\n", rounds >= 5000000, signals >= 20);
+}
+
 const struct test_case cases[] = {
 	{"poll_without_ring", case_poll_without_ring},
 	{"poll_for_end", case_poll_for_end},
@@ -224,5 +250,6 @@ const struct test_case cases[] = {
 	{"epoll", case_epoll},
 	{"signal", case_signal},
 	{"blocked_sigtrap", case_blocked_sigtrap},
+	{"clock_of_no_time", case_clock_of_no_time},
 	{NULL, NULL},
 };
