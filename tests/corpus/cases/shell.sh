@@ -24,7 +24,7 @@ for i in 1 2 3; do (exit $i) & pids[i]=$!; done; for i in 3 1 2; do wait ${pids[
 #: bash-signals short needs bash
 bash -c '
 trap "echo usr1" USR1; trap "echo exit" EXIT; trap "" USR2; kill -USR1 $$; kill -USR2 $$; kill -TERM $BASHPID' ; echo $?
-bash -c 'sleep 100 & kill -KILL $!; wait $!; echo $?; (kill -SEGV $BASHPID); echo $?; (ulimit -c 0; kill -ABRT $BASHPID); echo $?' 2>&1 | sed 's/[0-9]\{3,\} //; s/line [0-9]*//'
+bash -c 'sleep 100 & kill -KILL $!; wait $!; echo $?; (kill -SEGV $BASHPID); echo $?; (ulimit -c 0; kill -ABRT $BASHPID); echo $?' 2>&1 | sed 's/ *[0-9]\{3,\} / /; s/line [0-9]*//'
 
 #: bash-jobs needs bash
 bash -c '
