@@ -66,22 +66,21 @@ bool clock_timer_looks(struct thread *thread, uint64_t now)
 
 	if (!(thread->events.counting_down & CORE_KINDS_SOFTWARE))
 		return true;
-	/* A child of fork, whose time begins anew, has had less than its parent. */
-	if (!task->clock_looked && now - task->clock_since < task->clock_rest)
+	if (!task->clock.looked && now - task->clock.since < task->clock.rest)
 		return false;
-	if (!task->clock_looked)
-		task->clock_looked = now;
+	if (!task->clock.looked)
+		task->clock.looked = now;
 	return true;
 }
 
 static void rest(struct task *task)
 {
 	const uint64_t now = core_host_clock(CLOCK_THREAD_CPUTIME_ID);
-	const uint64_t took = now - task->clock_looked;
+	const uint64_t took = now - task->clock.looked;
 
-	task->clock_rest = 2 * took > SHORTEST_NS ? 2 * took : SHORTEST_NS;
-	task->clock_since = now;
-	task->clock_looked = 0;
+	task->clock.rest = 2 * took > SHORTEST_NS ? 2 * took : SHORTEST_NS;
+	task->clock.since = now;
+	task->clock.looked = 0;
 }
 
 void clock_timer_follow(struct thread *thread)
@@ -92,9 +91,9 @@ void clock_timer_follow(struct thread *thread)
 		clock_timer_stop(thread);
 		return;
 	}
-	if (task->clock_looked)
+	if (task->clock.looked)
 		rest(task);
-	const int64_t ns = until_due(&thread->events, (int64_t)task->clock_rest);
+	const int64_t ns = until_due(&thread->events, (int64_t)task->clock.rest);
 
 	if (!ns)
 		clock_timer_stop(thread);

@@ -68,6 +68,12 @@ enum detach {
 /* The timer of clocks that are sampled: clock_timer.h. */
 enum clock_timer { CLOCK_TIMER_NONE, CLOCK_TIMER_STANDS, CLOCK_TIMER_RUNS };
 
+/* Of a thread's processor time: when its clocks were looked at (0: they were not), when it went on
+ * after that, and for how long nobody looks then. */
+struct clock_looks {
+	uint64_t looked, since, rest;
+};
+
 /* A signal that the kernel has delivered to the runtime and the program has not seen yet. */
 struct signal_note {
 	siginfo_t info;
@@ -116,9 +122,7 @@ struct task {
 
 	uint32_t clock_timer; /* enum clock_timer; the kernel knows it as: */
 	int32_t timer;
-	/* Of the thread's processor time: when its clocks were looked at (0: they were not), when it
-	 * went on after that, and for how long nobody looks then. */
-	uint64_t clock_looked, clock_since, clock_rest;
+	struct clock_looks clock;
 
 	/* PENDING_NOTE: this is the one that waits. */
 	struct signal_note note;

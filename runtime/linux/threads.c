@@ -218,6 +218,7 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	child->handed_over = false;
 	child->exec_lists = NULL;
 	child->clock_timer = CLOCK_TIMER_NONE;
+	child->clock = (struct clock_looks){0}; /* its time is another */
 	child->faults_held = 0;
 	child->faults_blocked = parent->task->faults_blocked;
 	child->stack = parent->task->stack;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -242,6 +243,40 @@ static void case_clock_of_no_time(void)
 	say("goes on: %d, told: %d\n", rounds >= 5000000, signals >= 20);
 }
 
+static void *tick(void *told)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.sample_period = 100000,
+		.sigtrap = 1,
+		.remove_on_exec = 1,
+	};
+
+	signals = 0;
+	own_event(&attr);
+	for (volatile unsigned long rounds = 0; signals < 3 && rounds < 1000000000; rounds++)
+		;
+	*(int *)told += signals >= 3;
+	return NULL;
+}
+
+/* Threads that end while they sample, one after the other: what was of one is not of the next. */
+static void case_clock_of_each_thread(void)
+{
+	int told = 0;
+
+	handle(SIGTRAP, on_overflow, 0);
+	for (int i = 0; i < 6; i++) {
+		pthread_t thread;
+
+		need(!pthread_create(&thread, NULL, tick, &told));
+		need(!pthread_join(thread, NULL));
+	}
+	say("told: %d\n", told);
+}
+
 const struct test_case cases[] = {
 	{"poll_without_ring", case_poll_without_ring},
 	{"poll_for_end", case_poll_for_end},
@@ -251,5 +286,6 @@ const struct test_case cases[] = {
 	{"signal", case_signal},
 	{"blocked_sigtrap", case_blocked_sigtrap},
 	{"clock_of_no_time", case_clock_of_no_time},
+	{"clock_of_each_thread", case_clock_of_each_thread},
 	{NULL, NULL},
 };
