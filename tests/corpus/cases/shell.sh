@@ -80,7 +80,7 @@ nohup sh -c 'echo nohup' 2>/dev/null
 
 #: timeout short
 timeout 0.2 sleep 10; echo $?; timeout -s KILL 0.2 sleep 10; echo $?; timeout 10 sh -c 'exit 5'; echo $?
-timeout --preserve-status -s INT 0.2 sh -c 'trap "echo int; exit 9" INT; sleep 10 & wait'; echo $?
+timeout --preserve-status -s INT 0.2 sh -c 'trap "trap \"\" INT; echo int; exit 9" INT; sleep 10 & wait'; echo $?
 
 #: stop-and-continue short
 sleep 0.3 & kill -STOP $!; sleep 0.5; cut -d' ' -f3 /proc/$!/stat; kill -CONT $!; wait $!; echo $?
