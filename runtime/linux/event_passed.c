@@ -98,6 +98,14 @@ static bool is_member(const struct passed *is, int leader)
 	return is->fd >= 0 && is->group_fd == leader;
 }
 
+/* Of the group that @fd is in; with the lock. */
+static int leader_of(int fd)
+{
+	const struct passed *found = find(fd);
+
+	return !found || found->group_fd < 0 ? fd : found->group_fd;
+}
+
 static bool is_within(int fd, uint32_t first, uint32_t last)
 {
 	return fd >= 0 && (uint32_t)fd >= first && (uint32_t)fd <= last;
@@ -224,12 +232,10 @@ static void note_state(struct passed *is, bool on)
 
 static void switched(int fd, bool group, bool on)
 {
-	const struct passed *found;
 	int leader;
 
 	lock_take(&event_passed_lock);
-	found = find(fd);
-	leader = !found || found->group_fd < 0 ? fd : found->group_fd;
+	leader = leader_of(fd);
 	for (unsigned int i = 0; i < nr_passed; i++)
 		if (passed[i].fd == fd ||
 		    (group && (passed[i].fd == leader || is_member(&passed[i], leader))))
@@ -345,12 +351,10 @@ void event_take_back(struct thread *thread, int fd)
 /* The leader of the group that @fd is in; -1: some of it only the kernel can count. */
 static int leader_of_ours(int fd)
 {
-	const struct passed *found;
 	int leader;
 
 	lock_take(&event_passed_lock);
-	found = find(fd);
-	leader = !found || found->group_fd < 0 ? fd : found->group_fd;
+	leader = leader_of(fd);
 	for (unsigned int i = 0; i < nr_passed; i++)
 		if ((passed[i].fd == leader || is_member(&passed[i], leader)) &&
 		    !is_ours_too(&passed[i].attr.attr))

@@ -59,13 +59,17 @@ bool listing_number(const char *name, uint64_t *value)
 	return !*name && name > digits;
 }
 
-/*
- * Takes the entries of ours out of @size bytes at @start, and returns how many are left. Names
- * begin at rest + @name.
- */
-static int64_t hide(uint64_t start, int64_t size, unsigned int name)
+static bool is_ours(const char *name)
 {
-	uint64_t at = start, end = start + (uint64_t)size, value;
+	uint64_t value;
+
+	return listing_number(name, &value) && descriptors_have(value);
+}
+
+int64_t listing_without(uint64_t start, int64_t size, unsigned int name,
+			bool (*hidden)(const char *name))
+{
+	uint64_t at = start, end = start + (uint64_t)size;
 	struct entry entry;
 
 	while (at + offsetof(struct entry, rest) + name < end) {
@@ -74,7 +78,7 @@ static int64_t hide(uint64_t start, int64_t size, unsigned int name)
 		if (copy_in(&entry, at, known) || !entry.length || entry.length > end - at)
 			break;
 		entry.rest[sizeof(entry.rest) - 1] = '\0';
-		if (!listing_number(entry.rest + name, &value) || !descriptors_have(value)) {
+		if (!hidden(entry.rest + name)) {
 			at += entry.length;
 			continue;
 		}
@@ -87,14 +91,14 @@ static int64_t hide(uint64_t start, int64_t size, unsigned int name)
 
 int64_t sys_getdents(struct thread *thread, struct syscall *call)
 {
-	unsigned int name = (uint32_t)call->number == __NR_getdents64;
+	unsigned int name = (uint32_t)call->number == __NR_getdents64 ? LISTING_64 : LISTING_OLD;
 	int64_t result, left;
 
 	/* Nothing left of a buffer is not yet the end of the folder. */
 	do {
 		result = left = syscall_pass(thread, call);
 		if (result > 0 && listing_of_descriptors(call->args[0]))
-			left = hide(call->args[1], result, name);
+			left = listing_without(call->args[1], result, name, is_ours);
 	} while (result > 0 && !left);
 	return left;
 }

@@ -11,4 +11,14 @@ bool listing_of_descriptors(uint64_t folder);
 /* Whether @name is a number and nothing else, as entries there are. */
 bool listing_number(const char *name, uint64_t *value);
 
+/* Where names begin in entries of getdents(2) and getdents64(2), behind their lengths. */
+enum { LISTING_OLD, LISTING_64 };
+
+/*
+ * Takes the entries whose names are @hidden out of what the kernel has listed, @size bytes at
+ * @start, and returns how many bytes are left.
+ */
+int64_t listing_without(uint64_t start, int64_t size, unsigned int name,
+			bool (*hidden)(const char *name));
+
 #endif

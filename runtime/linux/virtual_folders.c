@@ -8,6 +8,7 @@
 
 #include "runtime/linux/copy.h"
 #include "runtime/linux/fork_locks.h"
+#include "runtime/linux/listing.h"
 #include "runtime/linux/virtual.h"
 #include "runtime/lock.h"
 #include "runtime/say.h"
@@ -125,34 +126,11 @@ static int64_t list_ours(struct folder *folder, uint64_t to, uint64_t size)
 }
 
 /* A machine with a PMU has one that is called as ours. */
-static bool is_listed(const char *name)
+static bool is_hidden(const char *name)
 {
 	if (!strcmp(name, ".") || !strcmp(name, ".."))
-		return true;
-	return strcmp(name, "cpu") && !virtual_hides(name, strlen(name));
-}
-
-/* Takes what is hidden out of what the kernel has listed. */
-static int64_t take_out_hidden(uint64_t start, int64_t size)
-{
-	uint64_t at = start, end = start + (uint64_t)size;
-	struct listed entry;
-
-	while (at + HEAD < end) {
-		size_t known = end - at < sizeof(entry) ? end - at : sizeof(entry);
-
-		if (copy_in(&entry, at, known) || !entry.length || entry.length > end - at)
-			break;
-		entry.name[sizeof(entry.name) - 1] = '\0';
-		if (is_listed(entry.name)) {
-			at += entry.length;
-			continue;
-		}
-		if (copy_out(at, (const void *)(at + entry.length), end - at - entry.length))
-			break;
-		end -= entry.length;
-	}
-	return (int64_t)(end - start);
+		return false;
+	return !strcmp(name, "cpu") || virtual_hides(name, strlen(name));
 }
 
 static int64_t list(struct thread *thread, struct syscall *call, struct folder *folder)
@@ -163,7 +141,7 @@ static int64_t list(struct thread *thread, struct syscall *call, struct folder *
 		result = syscall_pass(thread, call);
 		if (result < 0)
 			return result;
-		left = take_out_hidden(call->args[1], result);
+		left = listing_without(call->args[1], result, LISTING_64, is_hidden);
 		if (left)
 			return left;
 		folder->kernels_done = !result;
