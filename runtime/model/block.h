@@ -88,7 +88,7 @@ static inline unsigned int block_strings(const struct block *b, unsigned int i)
 	return i + 1u < b->nr_accesses && b->accesses[i + 1].what & BLOCK_STRING ? 2 : 1;
 }
 
-/* The code of a record begins with this instruction: movabs $imm64, %r15 */
+/* The code of a record begins with this instruction: movabs $imm64, %r10 */
 struct block_head {
 	uint8_t opcode[2];
 	uint32_t block; /* its address, */

@@ -2,13 +2,11 @@
 /*
  * What is made of a block (enter.S says what is in the registers):
  *
- *	movabs $block, %r15
+ *	movabs $block, %r10
  *	cmpl $line, SLOT(%rbx)			of each line of code: is it where it would be?
  *	jne cold
- *	mov SLOT+8(%rbx), %ecx			then its time is there, and that of the page
- *	mov SLOT+12(%rbx), %edx
+ *	mov SLOT+8(%rbx), %ecx			then its time is there
  *	mov %rbp, (%rbx, %rcx)
- *	mov %rbp, (%rbx, %rdx)
  *	add $NEAR_TICK, %rbp
  *	mov WORD(%rsi), %rax			of operands that go together
  *	lea FIRST(%rax), %rcx			their first byte
@@ -17,16 +15,16 @@
  *	shr $2, %ecx; and %r11d, %ecx
  *	cmp %rdx, (%rdi, %rcx)		what is in the slot of the first one's
  *	jne cold
- *	...					the times likewise
+ *	...					the time likewise
  *	add $instructions | loads, %r13
- *	add $lines | stores, %r14
+ *	add $lines | conditions | stores, %r14
  *	mov NEXT(%rsi), %eax; lea NEXT(%rsi), %rsi
  *	...					the branch
  *
  * Of a condition:
  *
  *	movzbl BY_BRANCH(%rbx), %ecx
- *	mov %r12d, %edx; xor $branch, %edx; and %r10d, %edx
+ *	mov %r12d, %edx; xor $branch, %edx; and $mask, %edx
  *	or BY_HISTORY(%rbx, %rdx), %cl
  *	cmp $next, %eax				the block behind this one, if it comes next here
  *	jne cold				if not, looks whether next begins behind this one
@@ -34,8 +32,7 @@
  *	mov %cl, BY_BRANCH(%rbx)
  *	mov %ch, BY_HISTORY(%rbx, %rdx)
  *	add %rcx, %r9
- *	lea TAKEN(%r12, %r12), %r12
- *	add $branch, %r8
+ *	add %r12, %r12				or one more
  *
  * Who is not found in his slot is used by C, for all that go together, in a call from the cold
  *side.
@@ -112,15 +109,15 @@ static void emit_time(struct compiled *c)
 	EMIT(c->hot, 0x48, 0x83, 0xc5, NEAR_TICK);
 }
 
-/* With the places of times in rcx and rdx: mov %rbp, (%rbx, %rcx); mov %rbp, (%rbx, %rdx) */
+/* With the place of the time in rcx: mov %rbp, (%rbx, %rcx) */
 static void emit_used(struct compiled *c)
 {
-	EMIT(c->hot, 0x48, 0x89, 0x2c, 0x0b, 0x48, 0x89, 0x2c, 0x13);
+	EMIT(c->hot, 0x48, 0x89, 0x2c, 0x0b);
 }
 
 /* ---- fetches ---- */
 
-/* cmpl $line, slot(%rbx); jne; mov slot+8(%rbx), %ecx; mov slot+12(%rbx), %edx */
+/* cmpl $line, slot(%rbx); jne; mov slot+8(%rbx), %ecx */
 static uint8_t *emit_use(struct compiled *c, uint64_t line)
 {
 	const uint64_t slot = (line ^ line >> CODE_FOLD) & (CODE_SLOTS - 1);
@@ -133,8 +130,6 @@ static uint8_t *emit_use(struct compiled *c, uint64_t line)
 	jump = emit_jne(c);
 	EMIT(c->hot, 0x8b, 0x8b);
 	put32(&c->hot, place + offsetof(struct near_slot, line));
-	EMIT(c->hot, 0x8b, 0x93);
-	put32(&c->hot, place + offsetof(struct near_slot, page));
 	emit_used(c);
 	return jump;
 }
@@ -241,7 +236,7 @@ _Static_assert(sizeof(struct near_slot) == 16, "as addresses are shifted here");
  * With the first address in rcx and the last one in rdx:
  *
  *	shr $6, %rdx; shr $2, %ecx; and %r11d, %ecx; cmp %rdx, (%rdi, %rcx); jne;
- *	mov 8(%rdi, %rcx), %edx; mov 12(%rdi, %rcx), %ecx
+ *	mov 8(%rdi, %rcx), %ecx
  */
 static uint8_t *emit_use_data(struct compiled *c)
 {
@@ -251,8 +246,7 @@ static uint8_t *emit_use_data(struct compiled *c)
 	EMIT(c->hot, 0xc1, 0xe9, MACHINE_LINE_SHIFT - 4, 0x44, 0x21, 0xd9);
 	EMIT(c->hot, 0x48, 0x39, 0x14, 0x0f);
 	jump = emit_jne(c);
-	EMIT(c->hot, 0x8b, 0x54, 0x0f, offsetof(struct near_slot, line));
-	EMIT(c->hot, 0x8b, 0x4c, 0x0f, offsetof(struct near_slot, page));
+	EMIT(c->hot, 0x8b, 0x4c, 0x0f, offsetof(struct near_slot, line));
 	emit_used(c);
 	return jump;
 }
@@ -297,6 +291,21 @@ static void emit_operands(struct compiled *c, const struct block *b)
 
 /* ---- sums ---- */
 
+/* add, %r14: as many stores at a time as a constant can be. */
+static void emit_add_lines(struct compiled *c, uint64_t lines, uint64_t stores)
+{
+	const uint64_t most = (1UL << (31 - SUM_STORES)) - 1;
+
+	do {
+		const uint64_t some = stores < most ? stores : most;
+
+		EMIT(c->hot, 0x49, 0x81, 0xc6);
+		put32(&c->hot, lines | some << SUM_STORES);
+		lines = 0;
+		stores -= some;
+	} while (stores);
+}
+
 static void emit_sums(struct compiled *c, const struct block *b)
 {
 	const uint64_t insns = BLOCK_PART(b->counts, BLOCK_INSTRUCTIONS);
@@ -304,8 +313,8 @@ static void emit_sums(struct compiled *c, const struct block *b)
 
 	EMIT(c->hot, 0x49, 0x81, 0xc5); /* add, %r13 */
 	put32(&c->hot, insns | BLOCK_PART(b->counts, BLOCK_LOAD_OPERANDS) << SUM_LOADS);
-	EMIT(c->hot, 0x49, 0x81, 0xc6); /* add, %r14 */
-	put32(&c->hot, b->cost >> 32 | BLOCK_PART(b->counts, BLOCK_STORE_OPERANDS) << SUM_STORES);
+	emit_add_lines(c, b->cost >> 32 | (uint64_t)(b->end == BLOCK_CONDITIONAL) << SUM_CONDITIONS,
+		       BLOCK_PART(b->counts, BLOCK_STORE_OPERANDS));
 	if (slots == insns)
 		return;
 	EMIT(c->hot, 0x48, 0x81, 0x83); /* addq, extra_slots(%rbx) */
@@ -352,7 +361,7 @@ static void emit_on(struct compiled *c)
 	emit_jump(&at);
 }
 
-enum { STEP_BYTES = 7 + 6 + 7 + 3 + 5 + 7 };
+enum { STEP_BYTES = 7 + 6 + 7 + 3 };
 
 static void emit_step(uint8_t **at, uint64_t branch, bool taken)
 {
@@ -362,16 +371,28 @@ static void emit_step(uint8_t **at, uint64_t branch, bool taken)
 	put32(at, offsetof(struct model, predictor.by_branch) + predict_branch_place(branch));
 	EMIT(*at, 0x88, 0xac, 0x13); /* mov %ch, by_history(%rbx, %rdx) */
 	put32(at, offsetof(struct model, predictor.by_history));
-	EMIT(*at, 0x49, 0x01, 0xc9);		 /* add %rcx, %r9 */
-	EMIT(*at, 0x4f, 0x8d, 0x64, 0x24, 0x00); /* lea 0(%r12, %r12), %r12 */
-	(*at)[-1] = taken;
-	emit_add_branch(at, 1u | 1u << SUM_CONDITIONS | (uint32_t)taken << SUM_TAKEN);
+	EMIT(*at, 0x49, 0x01, 0xc9); /* add %rcx, %r9 */
+}
+
+enum { TAKEN_BYTES = STEP_BYTES + 5 + 3, NOT_TAKEN_BYTES = STEP_BYTES + 3 };
+
+static void emit_taken(uint8_t **at, uint64_t branch)
+{
+	emit_step(at, branch, true);
+	EMIT(*at, 0x4f, 0x8d, 0x64, 0x24, 0x01); /* lea 1(%r12, %r12), %r12 */
+	EMIT(*at, 0x49, 0xff, 0xc0);		 /* inc %r8 */
+}
+
+static void emit_not_taken(uint8_t **at, uint64_t branch)
+{
+	emit_step(at, branch, false);
+	EMIT(*at, 0x4d, 0x01, 0xe4); /* add %r12, %r12 */
 }
 
 /* Cold: cmpl $behind, PC(%rax); je 1f; taken; jmp *%rax; 1: not taken; jmp *%rax */
 static void emit_condition(struct compiled *c, const struct block *b)
 {
-	enum { BYTES = 7 + 2 + 2 * (STEP_BYTES + 2) };
+	enum { BYTES = 7 + 2 + TAKEN_BYTES + 2 + NOT_TAKEN_BYTES + 2 };
 	const uint64_t behind = b->pc + b->length;
 	uint8_t *at;
 
@@ -379,52 +400,35 @@ static void emit_condition(struct compiled *c, const struct block *b)
 	put32(&c->hot, offsetof(struct model, predictor.by_branch) + predict_branch_place(behind));
 	EMIT(c->hot, 0x44, 0x89, 0xe2, 0x81, 0xf2); /* mov %r12d, %edx; xor, %edx */
 	put32(&c->hot, predict_history_place(behind));
-	EMIT(c->hot, 0x44, 0x21, 0xd2); /* and %r10d, %edx */
+	EMIT(c->hot, 0x81, 0xe2); /* and, %edx */
+	put32(&c->hot, (1 << PREDICT_HISTORY_BITS) - 1);
 	EMIT(c->hot, 0x0a, 0x8c, 0x13); /* or by_history(%rbx, %rdx), %cl */
 	put32(&c->hot, offsetof(struct model, predictor.by_history));
 	at = cold(c, BYTES, emit_if_next(c, behind));
-	emit_step(&c->hot, behind, false);
+	emit_not_taken(&c->hot, behind);
 	EMIT(at, 0x81, 0x78, offsetof(struct block_head, pc));
 	put32(&at, behind);
-	EMIT(at, 0x74, STEP_BYTES + 2);
-	emit_step(&at, behind, true);
+	EMIT(at, 0x74, TAKEN_BYTES + 2);
+	emit_taken(&at, behind);
 	emit_jump(&at);
-	emit_step(&at, behind, false);
+	emit_not_taken(&at, behind);
 	emit_jump(&at);
 }
 
-static void emit_count(struct compiled *c, uint64_t member)
-{
-	EMIT(c->hot, 0x48, 0xff, 0x83); /* incq member(%rbx) */
-	put32(&c->hot, member);
-}
-
-#define TOP offsetof(struct model, predictor.top)
-
-/* mov top(%rbx), %ecx */
+/* mov %r15d, %ecx; and $.., %ecx: where the top of the stack is. */
 static void emit_top(struct compiled *c)
 {
-	EMIT(c->hot, 0x8b, 0x8b);
-	put32(&c->hot, TOP);
+	EMIT(c->hot, 0x44, 0x89, 0xf9, 0x83, 0xe1, PREDICT_RETURNS - 1);
 }
 
-/* and $.., %ecx; mov %ecx, top(%rbx) */
-static void emit_new_top(struct compiled *c)
+static void emit_push(struct compiled *c, uint64_t behind)
 {
-	EMIT(c->hot, 0x83, 0xe1, PREDICT_RETURNS - 1, 0x89, 0x8b);
-	put32(&c->hot, TOP);
-}
-
-static void emit_call(struct compiled *c, uint64_t behind)
-{
-	emit_count(c, offsetof(struct model, calls));
+	emit_add_branch(&c->hot, 1u << SUM_CALLS);
+	EMIT(c->hot, 0x41, 0xff, 0xc7); /* inc %r15d */
 	emit_top(c);
-	EMIT(c->hot, 0xff, 0xc1); /* inc %ecx */
-	emit_new_top(c);
 	EMIT(c->hot, 0xc7, 0x84, 0x8b); /* movl $behind, returns(%rbx, %rcx, 4) */
 	PUT_MEMBER(c->hot, predictor.returns);
 	put32(&c->hot, behind);
-	emit_jump(&c->hot);
 }
 
 /* Cold: incq wrong(%rbx); jmp *%rax */
@@ -433,12 +437,10 @@ static void emit_return(struct compiled *c)
 	enum { BYTES = 9 };
 	uint8_t *at;
 
-	emit_count(c, offsetof(struct model, returns));
 	emit_top(c);
+	EMIT(c->hot, 0x41, 0xff, 0xcf); /* dec %r15d */
 	EMIT(c->hot, 0x8b, 0x94, 0x8b); /* mov returns(%rbx, %rcx, 4), %edx */
 	PUT_MEMBER(c->hot, predictor.returns);
-	EMIT(c->hot, 0xff, 0xc9); /* dec %ecx */
-	emit_new_top(c);
 	EMIT(c->hot, 0x39, 0x50, offsetof(struct block_head, pc)); /* cmp %edx, PC(%rax) */
 	at = cold(c, BYTES, emit_jne(c));
 	EMIT(at, 0x48, 0xff, 0x83);
@@ -447,38 +449,44 @@ static void emit_return(struct compiled *c)
 	emit_jump(&c->hot);
 }
 
-/* mov $behind, %edi; mov $call, %ecx; call *MODEL_TARGET(%rbx) */
-static void emit_target(struct compiled *c, const struct block *b)
+/* mov $behind, %ecx; call *MODEL_TARGET(%rbx); jmp *%rax */
+static void emit_target(struct compiled *c, uint64_t behind)
 {
-	EMIT(c->hot, 0xbf);
-	put32(&c->hot, b->pc + b->length);
 	EMIT(c->hot, 0xb9);
-	put32(&c->hot, b->end == BLOCK_CALL_INDIRECT);
+	put32(&c->hot, behind);
 	EMIT(c->hot, 0xff, 0x53, MODEL_TARGET);
 	emit_jump(&c->hot);
 }
 
 static void emit_branch(struct compiled *c, const struct block *b)
 {
-	if (b->end != BLOCK_ON && b->end != BLOCK_CONDITIONAL)
-		emit_add_branch(&c->hot, 1u | 1u << SUM_TAKEN);
+	const uint64_t behind = b->pc + b->length;
+
 	switch (b->end) {
 	case BLOCK_ON:
-	case BLOCK_JUMP:
 		emit_on(c);
 		break;
 	case BLOCK_CONDITIONAL:
 		emit_condition(c, b);
 		break;
+	case BLOCK_JUMP:
+		emit_add_branch(&c->hot, 1u << SUM_JUMPS);
+		emit_on(c);
+		break;
+	case BLOCK_JUMP_INDIRECT:
+		emit_add_branch(&c->hot, 1u << SUM_JUMPS);
+		emit_target(c, behind);
+		break;
 	case BLOCK_CALL:
-		emit_call(c, b->pc + b->length);
+		emit_push(c, behind);
+		emit_jump(&c->hot);
+		break;
+	case BLOCK_CALL_INDIRECT:
+		emit_push(c, behind);
+		emit_target(c, behind);
 		break;
 	case BLOCK_RETURN:
 		emit_return(c);
-		break;
-	case BLOCK_JUMP_INDIRECT:
-	case BLOCK_CALL_INDIRECT:
-		emit_target(c, b);
 		break;
 	}
 }
@@ -488,7 +496,7 @@ static void emit_branch(struct compiled *c, const struct block *b)
 static uint64_t emit_head(uint8_t **at, const struct block *b)
 {
 	const struct block_head head = {
-		.opcode = {0x49, 0xbf},
+		.opcode = {0x49, 0xba},
 		.block = (uint32_t)(uintptr_t)b,
 		.pc = (uint32_t)b->pc,
 	};

@@ -6,14 +6,15 @@
  *	rsi	the record
  *	rbp	the time
  *	r12	the history of conditions
- *	r13	instructions | loads << SUM_LOADS
- *	r14	lines of code | stores << SUM_STORES
- *	r8	branches | conditions << SUM_CONDITIONS | taken << SUM_TAKEN
+ *	r13	sum of instructions
+ *	r14	sum of lines
+ *	r8	sum of branches
  *	r9	steps of the predictor
- *	r15	the block: its address in the lower half
+ *	r15	the depth of calls
+ *	r10	the block: its address in the lower half
  *	rax	the next record's code, once that is known
  *	rdi	the slots of data
- *	r10, r11 masks: of histories, and of places of slots
+ *	r11	mask of places of slots
  */
 #include "runtime/model/offsets.h"
 
@@ -33,7 +34,6 @@
 /* So that instructions are short. */
 	.macro	constants
 	mov	MODEL_SLOTS(%rbx), %rdi
-	mov	$MODEL_HISTORY_MASK, %r10d
 	mov	$MODEL_SLOT_MASK, %r11d
 	.endm
 
@@ -50,6 +50,7 @@
 	constants
 	mov	MODEL_TIME(%rbx), %rbp
 	mov	MODEL_HISTORY(%rbx), %r12
+	mov	MODEL_DEPTH(%rbx), %r15d
 	xor	%r13d, %r13d
 	xor	%r14d, %r14d
 	xor	%r8d, %r8d
@@ -60,6 +61,7 @@
 	begin	model_leave
 	mov	%rbp, MODEL_TIME(%rbx)
 	mov	%r12, MODEL_HISTORY(%rbx)
+	mov	%r15d, MODEL_DEPTH(%rbx)
 	mov	%r13, MODEL_SUMS(%rbx)
 	mov	%r14, MODEL_SUMS + 8(%rbx)
 	mov	%r8, MODEL_SUMS + 16(%rbx)
@@ -79,6 +81,8 @@
 	push	%rsi
 	push	%r8
 	push	%r9
+	push	%r10
+	push	%rax
 	mov	%rbp, MODEL_TIME(%rbx)
 	mov	%rbx, %rdi
 	.endm
@@ -86,6 +90,8 @@
 	.macro	restore
 	mov	MODEL_TIME(%rbx), %rbp
 	constants
+	pop	%rax
+	pop	%r10
 	pop	%r9
 	pop	%r8
 	pop	%rsi
@@ -93,7 +99,7 @@
 
 	begin	model_call_fetch
 	save
-	mov	%r15d, %esi
+	mov	%r10d, %esi
 	mov	%r13, %rdx
 	call	model_fetch
 	restore
@@ -105,44 +111,70 @@
  * in rdx; edi: which accesses. If that line has this slot, all are in it.
  */
 	begin	model_call_line
-	mov	%edx, %eax
-	and	$(MODEL_DATA_SLOTS - 1), %eax
-	shl	$4, %eax
-	cmp	%eax, %ecx
-	mov	%rdx, %rax
-	mov	%edi, %edx
-	jne	model_call_access
+	shr	$4, %ecx
+	xor	%edx, %ecx
+	test	$(MODEL_DATA_SLOTS - 1), %ecx
+	jne	1f
+	mov	%edi, %ecx
 	save
-	mov	%rax, %rsi
+	mov	%rdx, %rsi
+	mov	%ecx, %edx
 	mov	%r13, %rcx
 	call	model_line
 	restore
 	ret
+1:	mov	%edi, %edx
+	jmp	model_call_access
 	finish	model_call_line
 
 /* edx: which accesses */
 	begin	model_call_access
 	save
 	mov	%edx, %ecx
-	mov	%r15d, %edx
+	mov	%r10d, %edx
 	mov	%r13, %r8
 	call	model_access
 	restore
 	ret
 	finish	model_call_access
 
-/* edi: the address behind the branch, ecx: whether it is a call */
+/*
+ * ecx: the address behind the branch. What predict_target() does where the target is that of the
+ * same way before.
+ */
 	begin	model_call_target
-	push	%rax
-	sub	$8, %rsp
-	mov	%edi, %r10d
-	save
-	mov	%r10d, %esi
 	mov	MODEL_HEAD_PC(%rax), %edx
+	incq	MODEL_INDIRECT(%rbx)
+	mov	MODEL_PATH(%rbx), %r11
+	imul	MODEL_SPREAD_PATH(%rbx), %r11
+	mov	%ecx, %edi
+	imul	MODEL_SPREAD_BRANCH(%rbx), %rdi
+	xor	%rdi, %r11
+	imul	MODEL_SPREAD_PATH(%rbx), %r11
+	mov	%r11, %r10
+	shr	$(64 - MODEL_TARGET_BITS), %r10	/* the place */
+	shr	$16, %r11
+	or	$1, %r11
+	shl	$32, %r11
+	or	%rdx, %r11			/* target | tag */
+	cmp	%r11, MODEL_TARGETS(%rbx, %r10, 8)
+	jne	1f
+	cmpb	$MODEL_SURE_MOST, MODEL_SURE(%rbx, %r10)
+	adcb	$0, MODEL_SURE(%rbx, %r10)
+	shr	$(64 - MODEL_TARGET_BITS), %rdi
+	mov	%edx, MODEL_LAST(%rbx, %rdi, 4)
+	mov	MODEL_PATH(%rbx), %r11
+	shl	$MODEL_PATH_SHIFT, %r11
+	xor	%rdx, %r11
+	shr	$16, %edx
+	xor	%rdx, %r11
+	mov	%r11, MODEL_PATH(%rbx)
+	constants
+	ret
+1:	save
+	mov	%ecx, %esi
 	call	model_target
 	restore
-	add	$8, %rsp
-	pop	%rax
 	ret
 	finish	model_call_target
 

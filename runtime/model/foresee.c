@@ -58,7 +58,7 @@ bool model_foresee_branch(const struct model *m, const struct block *b, uint64_t
 	case BLOCK_CONDITIONAL:
 		return predicts_condition(&m->predictor, m->history, behind, pc != behind);
 	case BLOCK_RETURN:
-		return m->predictor.returns[m->predictor.top] == (uint32_t)pc;
+		return m->predictor.returns[m->predictor.depth % PREDICT_RETURNS] == (uint32_t)pc;
 	}
 	return !is_predicted(b);
 }

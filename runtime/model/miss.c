@@ -54,103 +54,99 @@ static void follow(struct model *m, uint64_t line)
 	*s = (struct stream){.last = line};
 }
 
-/* ---- time ---- */
-
-enum { LEVEL_L2 = 2, LEVEL_LLC, LEVEL_MEMORY };
-
-static uint32_t latency(const struct machine *machine, unsigned int level)
-{
-	return level == LEVEL_L2    ? machine->l2_hit
-	       : level == LEVEL_LLC ? machine->llc_hit
-				    : machine->memory;
-}
-
-/* Of which part of its latency a load makes the program wait, in units of a sixteenth. */
-static uint32_t felt(struct model *m, unsigned int level, uint32_t when)
-{
-	uint32_t since;
-
-	if (level == LEVEL_L2)
-		return WAIT_UNIT / 4;
-	if (level == LEVEL_LLC)
-		return WAIT_UNIT / 2;
-	since = when - m->last_memory;
-	m->last_memory = when;
-	return since < m->machine.window ? WAIT_UNIT / 4 : WAIT_UNIT;
-}
-
 /* ---- lines ---- */
 
-static unsigned int find(struct model *m, uint64_t line)
+static inline enum level find(struct model *m, uint64_t line)
 {
 	if (m->l2.tags && far_use(&m->l2, line))
 		return LEVEL_L2;
 	return m->llc.tags && far_use(&m->llc, line) ? LEVEL_LLC : LEVEL_MEMORY;
 }
 
-static void count_level(const struct model *m, unsigned int level)
+/* Whether another load waits for memory. */
+static bool overlaps(struct model *m, uint32_t when)
 {
-	const bool far = !m->l2.tags || level > LEVEL_L2;
+	const uint32_t since = when - m->last_memory;
 
-	m->counter[CORE_L2_REFERENCES] += m->l2.tags != NULL;
-	m->counter[CORE_L2_MISSES] += m->l2.tags && far;
-	m->counter[CORE_LLC_REFERENCES] += far;
-	m->counter[CORE_LLC_MISSES] += level == LEVEL_MEMORY;
+	m->last_memory = when;
+	return since < m->machine.window;
 }
-
-static void fetch_missed(struct model *m, uint64_t line)
-{
-	const unsigned int level = find(m, line);
-
-	count_level(m, level);
-	m->front += (uint64_t)latency(&m->machine, level) * WAIT_UNIT;
-}
-
-static void data_missed(struct model *m, const struct miss *miss)
-{
-	const unsigned int level = find(m, miss->key);
-	const uint64_t wait = latency(&m->machine, level);
-
-	count_level(m, level);
-	if (!m->l2.tags || level > LEVEL_L2) {
-		m->counter[(miss->kind == MISS_STORE) ? CORE_LLC_STORES : CORE_LLC_LOADS]++;
-		if (level == LEVEL_MEMORY)
-			m->counter[(miss->kind == MISS_STORE) ? CORE_LLC_STORE_MISSES
-							      : CORE_LLC_LOAD_MISSES]++;
-	}
-	m->back += (miss->kind == MISS_STORE) ? wait : wait * felt(m, level, miss->when);
-	if (m->machine.prefetches)
-		follow(m, miss->key);
-}
-
-/* ---- pages ---- */
-
-static void page_missed(struct model *m, const struct miss *miss)
-{
-	const bool walk = !m->stlb.tags || !far_use(&m->stlb, miss->key);
-	const uint64_t wait = walk ? m->machine.walk : m->machine.stlb_hit;
-
-	if (miss->kind == MISS_FETCH_PAGE) {
-		m->front += wait * WAIT_UNIT;
-		return;
-	}
-	m->counter[CORE_DTLB_WALKS] += walk;
-	m->back += wait * (miss->kind == MISS_STORE_PAGE ? 1 : WAIT_UNIT / 4);
-}
-
-/* ---- all ---- */
 
 void model_miss(struct model *m)
 {
 	for (unsigned int i = 0; i < m->nr_misses; i++) {
 		const struct miss *miss = &m->misses[i];
+		enum level level = find(m, miss->line);
 
-		if (miss->kind >= MISS_FETCH_PAGE)
-			page_missed(m, miss);
-		else if (miss->kind == MISS_FETCH)
-			fetch_missed(m, miss->key);
-		else
-			data_missed(m, miss);
+		if (level == LEVEL_MEMORY && miss->kind == MISS_LOAD && overlaps(m, miss->when))
+			level = LEVEL_MEMORY_TOO;
+		m->found[miss->kind][level]++;
+		if (miss->kind != MISS_FETCH && m->machine.prefetches)
+			follow(m, miss->line);
 	}
 	m->nr_misses = 0;
+}
+
+/* ---- counts, and time ---- */
+
+/* Of which part of its latency a load makes the program wait, in units of a sixteenth. */
+static const uint32_t felt[LEVELS] = {
+	[LEVEL_L2] = WAIT_UNIT / 4,
+	[LEVEL_LLC] = WAIT_UNIT / 2,
+	[LEVEL_MEMORY] = WAIT_UNIT,
+	[LEVEL_MEMORY_TOO] = WAIT_UNIT / 4,
+};
+
+static void count_waits(struct model *m)
+{
+	const uint64_t latencies[LEVELS] = {m->machine.l2_hit, m->machine.llc_hit,
+					    m->machine.memory, m->machine.memory};
+
+	for (unsigned int level = 0; level < LEVELS; level++) {
+		m->front += m->found[MISS_FETCH][level] * latencies[level] * WAIT_UNIT;
+		m->back += m->found[MISS_LOAD][level] * latencies[level] * felt[level] +
+			   m->found[MISS_STORE][level] * latencies[level];
+	}
+}
+
+void model_count_misses(struct model *m)
+{
+	uint64_t all[MISS_KINDS], far[MISS_KINDS], memory[MISS_KINDS];
+	int64_t *counter = m->counter;
+
+	for (unsigned int kind = 0; kind < MISS_KINDS; kind++) {
+		memory[kind] = m->found[kind][LEVEL_MEMORY] + m->found[kind][LEVEL_MEMORY_TOO];
+		far[kind] = m->found[kind][LEVEL_LLC] + memory[kind];
+		all[kind] = m->found[kind][LEVEL_L2] + far[kind];
+		counter[CORE_L2_REFERENCES] += m->l2.tags ? all[kind] : 0;
+		counter[CORE_L2_MISSES] += m->l2.tags ? far[kind] : 0;
+		counter[CORE_LLC_REFERENCES] += far[kind];
+		counter[CORE_LLC_MISSES] += memory[kind];
+	}
+	counter[CORE_L1I_LOAD_MISSES] += all[MISS_FETCH];
+	counter[CORE_L1D_LOAD_MISSES] += all[MISS_LOAD];
+	counter[CORE_L1D_STORE_MISSES] += all[MISS_STORE];
+	counter[CORE_LLC_LOADS] += far[MISS_LOAD];
+	counter[CORE_LLC_STORES] += far[MISS_STORE];
+	counter[CORE_LLC_LOAD_MISSES] += memory[MISS_LOAD];
+	counter[CORE_LLC_STORE_MISSES] += memory[MISS_STORE];
+	count_waits(m);
+	__builtin_memset(m->found, 0, sizeof(m->found));
+}
+
+/* ---- pages ---- */
+
+void model_miss_page(struct model *m, uint64_t page, enum miss_kind kind)
+{
+	const bool walk = !m->stlb.tags || !far_use(&m->stlb, page);
+	const uint64_t wait = walk ? m->machine.walk : m->machine.stlb_hit;
+
+	if (kind == MISS_FETCH) {
+		m->counter[CORE_ITLB_LOAD_MISSES]++;
+		m->front += wait * WAIT_UNIT;
+		return;
+	}
+	m->counter[kind == MISS_STORE ? CORE_DTLB_STORE_MISSES : CORE_DTLB_LOAD_MISSES]++;
+	m->counter[CORE_DTLB_WALKS] += walk;
+	m->back += wait * (kind == MISS_STORE ? 1 : WAIT_UNIT / 4);
 }

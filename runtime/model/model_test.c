@@ -258,7 +258,7 @@ static struct block *random_block(bool strings)
 	}
 	b->counts = BLOCK_COUNT(insns, BLOCK_INSTRUCTIONS) |
 		    BLOCK_COUNT(any(9), BLOCK_LOAD_OPERANDS) |
-		    BLOCK_COUNT(any(9), BLOCK_STORE_OPERANDS) |
+		    BLOCK_COUNT(any(any(8) ? 9 : 65), BLOCK_STORE_OPERANDS) |
 		    BLOCK_COUNT(b->end != BLOCK_ON, BLOCK_BRANCHES);
 	return b;
 }
@@ -574,6 +574,50 @@ static void test_returns(void **state)
 	free(model);
 }
 
+/* Of each way to end as many are counted as there were, also where returns outnumber calls. */
+static void test_ends(void **state)
+{
+	static const struct {
+		enum block_end end;
+		enum core_kind kind;
+	} ends[] = {{BLOCK_CALL, CORE_CALLS},
+		    {BLOCK_RETURN, CORE_RETURNS},
+		    {BLOCK_JUMP_INDIRECT, CORE_BRANCHES_INDIRECT},
+		    {BLOCK_CALL_INDIRECT, CORE_CALLS},
+		    {BLOCK_JUMP, CORE_KINDS},
+		    {BLOCK_CONDITIONAL, CORE_BRANCHES_CONDITIONAL},
+		    {BLOCK_ON, CORE_KINDS}};
+	enum { ENDS = sizeof(ends) / sizeof(*ends) };
+	struct model *model = make(&tly_machine_reference);
+	int64_t counter[64] = {0}, wanted[CORE_KINDS + 1] = {0};
+	uint64_t code[ENDS];
+
+	(void)state;
+	forget_blocks();
+	for (unsigned int i = 0; i < ENDS; i++)
+		code[i] = branch_block(0x1000 * (i + 1), ends[i].end);
+	seed = 3;
+	for (unsigned int run = 0; run < 40; run++) {
+		const unsigned int most = run % 2 ? ENDS : 2, n = 1 + any(WORDS);
+
+		for (unsigned int i = 0; i < n; i++) {
+			const unsigned int which = any(most);
+			const bool branch = ends[which].end != BLOCK_ON;
+
+			trace[i] = code[which];
+			wanted[ends[which].kind]++;
+			wanted[CORE_BRANCHES] += branch;
+			/* None goes on behind itself. */
+			wanted[CORE_BRANCHES_TAKEN] += branch;
+			wanted[CORE_BRANCHES_INDIRECT] += ends[which].end == BLOCK_CALL_INDIRECT;
+		}
+		model_run(model, trace, trace + n, trace_end, 0x5000, 0, counter);
+	}
+	for (enum core_kind kind = CORE_BRANCHES; kind <= CORE_BRANCHES_INDIRECT; kind++)
+		assert_int_equal(counter[kind], wanted[kind]);
+	free(model);
+}
+
 static void test_targets(void **state)
 {
 	struct model *model = make(&tly_machine_reference);
@@ -634,10 +678,11 @@ static void test_machines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_blocks),	cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_shapes),	cmocka_unit_test(test_cuts),
-		cmocka_unit_test(test_parts),	cmocka_unit_test(test_returns),
-		cmocka_unit_test(test_targets), cmocka_unit_test(test_machines),
+		cmocka_unit_test(test_blocks),	 cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_shapes),	 cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_parts),	 cmocka_unit_test(test_returns),
+		cmocka_unit_test(test_ends),	 cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_machines),
 	};
 
 	return cmocka_run_group_tests(tests, map_low, unmap_low);

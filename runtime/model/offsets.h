@@ -14,14 +14,28 @@
 #define MODEL_LINE    0x58
 #define MODEL_SLOTS   0x60
 
+#define MODEL_INDIRECT 0x68
+
+/* Of the predictor. */
+#define MODEL_PATH	    0x70
+#define MODEL_SPREAD_BRANCH 0x78
+#define MODEL_SPREAD_PATH   0x80
+#define MODEL_DEPTH	    0x88
+#define MODEL_TARGETS	    0x90
+#define MODEL_LAST	    (MODEL_TARGETS + (8 << MODEL_TARGET_BITS))
+#define MODEL_SURE	    (MODEL_LAST + (4 << MODEL_TARGET_BITS))
+
+#define MODEL_TARGET_BITS 10
+#define MODEL_SURE_MOST	  3
+#define MODEL_PATH_SHIFT  5
+
 /* In the code of a block: the lower half of where that begins (struct block_head). */
 #define MODEL_HEAD_PC 6
 
 /* Slots for lines of data: a power of two. */
 #define MODEL_DATA_SLOTS 8192
 
-/* Of the shifted address of what is accessed, the place of its slot; and of conditions. */
-#define MODEL_SLOT_MASK	   ((MODEL_DATA_SLOTS - 1) << 4)
-#define MODEL_HISTORY_MASK 0x7fff
+/* Of the shifted address of what is accessed, the place of its slot. */
+#define MODEL_SLOT_MASK ((MODEL_DATA_SLOTS - 1) << 4)
 
 #endif

@@ -30,6 +30,8 @@ static uint32_t step(uint8_t branch, uint8_t chooser, uint8_t history, bool take
 
 void predict_init(struct predictor *p)
 {
+	p->spread_branch = SPREAD_BRANCH;
+	p->spread_path = SPREAD_PATH;
 	for (unsigned int i = 0; i < 64; i++) {
 		p->steps[0][i] = step(i & 3, i >> 2 & 3, i >> 4, false);
 		p->steps[1][i] = step(i & 3, i >> 2 & 3, i >> 4, true);
@@ -37,8 +39,6 @@ void predict_init(struct predictor *p)
 }
 
 /* ---- targets ---- */
-
-enum { SURE_LAST = 3, PATH_SHIFT = 5 };
 
 bool predict_target(struct predictor *p, uint32_t branch, uint32_t target)
 {
@@ -52,13 +52,13 @@ bool predict_target(struct predictor *p, uint32_t branch, uint32_t target)
 	const bool wrong = (known ? here->target : *last) != target;
 
 	if (known && here->target == target) {
-		*sure += *sure < SURE_LAST;
+		*sure += *sure < PREDICT_SURE;
 	} else if (*sure) {
 		(*sure)--;
 	} else if (wrong || known) {
 		*here = (struct predict_target){.target = target, .tag = tag};
 	}
 	*last = target;
-	p->path = p->path << PATH_SHIFT ^ target ^ target >> 16;
+	p->path = p->path << PREDICT_PATH_SHIFT ^ target ^ target >> 16;
 	return wrong;
 }

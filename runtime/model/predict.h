@@ -25,6 +25,8 @@ enum {
 	PREDICT_HISTORY_BITS = 15,
 	PREDICT_TARGET_BITS = 10,
 	PREDICT_RETURNS = 32,
+	PREDICT_SURE = 3,
+	PREDICT_PATH_SHIFT = 5,
 };
 
 struct predict_target {
@@ -32,20 +34,21 @@ struct predict_target {
 };
 
 struct predictor {
-	uint64_t path;			   /* of indirect branches */
-	uint32_t top;			   /* of the stack */
-	uint32_t returns[PREDICT_RETURNS]; /* low halves of addresses */
+	uint64_t path;			     /* of indirect branches */
+	uint64_t spread_branch, spread_path; /* constants */
+	uint32_t depth; /* of calls; the stack's top is below, modulo its size */
+	_Alignas(8) struct predict_target targets[1 << PREDICT_TARGET_BITS];
+	uint32_t last[1 << PREDICT_TARGET_BITS];       /* targets of each branch */
+	uint8_t sure[1 << PREDICT_TARGET_BITS];	       /* of `targets`: 0 to PREDICT_SURE */
+	uint8_t by_history[1 << PREDICT_HISTORY_BITS]; /* as in `from` */
+	uint8_t by_branch[1 << PREDICT_BRANCH_BITS];   /* with the chooser above it */
+	uint32_t returns[PREDICT_RETURNS];	       /* low halves of addresses */
 	/*
 	 *	from	taken | by history, 2 bits | chooser, 2 bits | by branch, 2 bits
 	 *	to	wrong, at PREDICT_WRONG | by history, in the second byte | chooser, by
 	 *branch
 	 */
 	uint32_t steps[2][64];
-	uint8_t by_branch[1 << PREDICT_BRANCH_BITS];   /* with the chooser above it */
-	uint8_t by_history[1 << PREDICT_HISTORY_BITS]; /* as in `from` */
-	uint32_t last[1 << PREDICT_TARGET_BITS];       /* targets of each branch */
-	struct predict_target targets[1 << PREDICT_TARGET_BITS];
-	uint8_t sure[1 << PREDICT_TARGET_BITS]; /* of those: 0 to 3 */
 };
 
 /* So that steps can be added up and the wrong ones be seen above the rest. */
@@ -96,17 +99,22 @@ static inline bool predict_condition(struct predictor *p, uint64_t *history, uin
 	return step >> PREDICT_WRONG;
 }
 
+static inline uint32_t *predict_top(struct predictor *p)
+{
+	return &p->returns[p->depth % PREDICT_RETURNS];
+}
+
 static inline void predict_call(struct predictor *p, uint64_t behind)
 {
-	p->top = (p->top + 1) % PREDICT_RETURNS;
-	p->returns[p->top] = (uint32_t)behind;
+	p->depth++;
+	*predict_top(p) = (uint32_t)behind;
 }
 
 static inline bool predict_return(struct predictor *p, uint64_t target)
 {
-	const bool wrong = p->returns[p->top] != (uint32_t)target;
+	const bool wrong = *predict_top(p) != (uint32_t)target;
 
-	p->top = (p->top - 1) % PREDICT_RETURNS;
+	p->depth--;
 	return wrong;
 }
 

@@ -16,65 +16,58 @@ static uint64_t next_time(struct model *m)
 
 /* ---- misses ---- */
 
-static void miss(struct model *m, uint64_t key, enum miss_kind kind, uint32_t when)
-{
-	if (m->nr_misses == MISSES_MAX)
-		model_miss(m);
-	far_expect(kind >= MISS_FETCH_PAGE ? &m->stlb : &m->l2, key);
-	m->misses[m->nr_misses++] = (struct miss){.key = key, .when = when, .kind = kind};
-}
-
 /* In instructions since the beginning; @sum has those of this run. */
 static uint32_t when_is(const struct model *m, uint64_t sum)
 {
 	return m->insns + (uint32_t)(sum & ((1u << SUM_LOADS) - 1));
 }
 
-/* ---- fetches ---- */
-
-static void fetch_line(struct model *m, uint64_t line, uint32_t when)
+static inline void line_missed(struct model *m, uint64_t line, enum miss_kind kind, uint32_t when)
 {
-	const unsigned int missed = near_use(&m->code, line, next_time(m));
-
-	if (missed & NEAR_PAGE_MISSED) {
-		m->counter[CORE_ITLB_LOAD_MISSES]++;
-		miss(m, line >> NEAR_LINES, MISS_FETCH_PAGE, when);
-	}
-	if (missed & NEAR_LINE_MISSED) {
-		m->counter[CORE_L1I_LOAD_MISSES]++;
-		miss(m, line, MISS_FETCH, when);
-	}
+	if (__builtin_expect(m->nr_misses == MISSES_MAX, 0))
+		model_miss(m);
+	far_expect(&m->l2, line);
+	m->misses[m->nr_misses++] = (struct miss){.line = line, .when = when, .kind = kind};
 }
+
+/* @line is in no slot of @near. */
+static inline void find_line(struct model *m, struct near *near, uint64_t line, enum miss_kind kind,
+			     uint32_t when)
+{
+	const unsigned int missed = near_find(near, line, next_time(m));
+
+	if (__builtin_expect(missed & NEAR_PAGE_MISSED, 0))
+		model_miss_page(m, line >> NEAR_LINES, kind);
+	if (__builtin_expect(missed & NEAR_LINE_MISSED, 1))
+		line_missed(m, line, kind, when);
+}
+
+static inline void use_line(struct model *m, struct near *near, uint64_t line, enum miss_kind kind,
+			    uint32_t when)
+{
+	const struct near_slot *slot = near_slot(near, line);
+
+	if (slot->key == line)
+		*near_time(near, slot) = next_time(m);
+	else
+		find_line(m, near, line, kind, when);
+}
+
+/* ---- fetches ---- */
 
 void model_fetch(struct model *m, const struct block *b, uint64_t sum)
 {
 	const uint64_t last = (b->pc + b->length - 1) >> MACHINE_LINE_SHIFT;
 
 	for (uint64_t line = b->pc >> MACHINE_LINE_SHIFT; line <= last; line++)
-		fetch_line(m, line, when_is(m, sum));
+		use_line(m, &m->code, line, MISS_FETCH, when_is(m, sum));
 }
 
 /* ---- operands ---- */
 
-static void line_missed(struct model *m, uint64_t line, bool store, uint32_t when,
-			unsigned int missed)
+static enum miss_kind kind_of(uint32_t what, uint32_t store)
 {
-	if (missed & NEAR_PAGE_MISSED) {
-		m->counter[store ? CORE_DTLB_STORE_MISSES : CORE_DTLB_LOAD_MISSES]++;
-		miss(m, line >> NEAR_LINES, store ? MISS_STORE_PAGE : MISS_LOAD_PAGE, when);
-	}
-	if (missed & NEAR_LINE_MISSED) {
-		m->counter[store ? CORE_L1D_STORE_MISSES : CORE_L1D_LOAD_MISSES]++;
-		miss(m, line, store ? MISS_STORE : MISS_LOAD, when);
-	}
-}
-
-static void use_line(struct model *m, uint64_t line, bool store, uint32_t when)
-{
-	const unsigned int missed = near_use(&m->data, line, next_time(m));
-
-	if (__builtin_expect(missed, 0))
-		line_missed(m, line, store, when, missed);
+	return what & store ? MISS_STORE : MISS_LOAD;
 }
 
 static void access(struct model *m, uint64_t address, uint8_t what, uint32_t when)
@@ -82,14 +75,13 @@ static void access(struct model *m, uint64_t address, uint8_t what, uint32_t whe
 	const uint64_t last = (address + (what & BLOCK_SIZE)) >> MACHINE_LINE_SHIFT;
 
 	for (uint64_t line = address >> MACHINE_LINE_SHIFT; line <= last; line++)
-		use_line(m, line, what & BLOCK_STORE, when);
+		use_line(m, &m->data, line, kind_of(what, BLOCK_STORE), when);
 }
 
 /* Of accesses in one line, only the first can miss it. */
 void model_line(struct model *m, uint64_t line, uint32_t which, uint64_t sum)
 {
-	line_missed(m, line, which & ACCESSES_STORE, when_is(m, sum),
-		    near_find(&m->data, line, next_time(m)));
+	find_line(m, &m->data, line, kind_of(which, ACCESSES_STORE), when_is(m, sum));
 }
 
 /* The part of a string in the next line: an access, and where the rest begins. */
@@ -175,14 +167,9 @@ void model_access(struct model *m, const uint64_t *record, const struct block *b
 
 /* ---- branches ---- */
 
-void model_target(struct model *m, uint32_t behind, uint32_t pc, uint32_t call)
+void model_target(struct model *m, uint32_t behind, uint32_t pc)
 {
-	m->indirect++;
 	m->wrong += predict_target(&m->predictor, behind, pc);
-	if (call) {
-		m->calls++;
-		predict_call(&m->predictor, behind);
-	}
 }
 
 /* ---- counters ---- */
@@ -218,29 +205,43 @@ static void begin(struct model *m, uint64_t fs_base, int64_t *counter)
 	scan_keep(m->vectors);
 	m->counter = counter;
 	m->fs_base = fs_base;
-	m->extra_slots = m->calls = m->returns = m->indirect = m->wrong = 0;
+	m->extra_slots = m->indirect = m->wrong = 0;
+	m->depth = m->predictor.depth;
+}
+
+static void count_branches(const struct model *m)
+{
+	const uint64_t sum = m->sums[SUM_BRANCHES];
+	const uint64_t conditions = part(m->sums[SUM_LINES], SUM_CONDITIONS, SUM_STORES);
+	const uint64_t calls = sum >> SUM_CALLS;
+	const uint64_t returns = calls - (uint64_t)(int32_t)(m->predictor.depth - m->depth);
+	const uint64_t others = part(sum, SUM_JUMPS, SUM_CALLS) + calls + returns;
+	int64_t *counter = m->counter;
+
+	counter[CORE_BRANCHES] += conditions + others;
+	counter[CORE_BRANCHES_CONDITIONAL] += conditions;
+	counter[CORE_BRANCHES_TAKEN] += part(sum, SUM_TAKEN, SUM_JUMPS) + others;
+	counter[CORE_BRANCHES_INDIRECT] += m->indirect;
+	counter[CORE_CALLS] += calls;
+	counter[CORE_RETURNS] += returns;
 }
 
 static void finish(struct model *m)
 {
 	const uint64_t *sums = m->sums;
 	const uint64_t insns = part(sums[SUM_INSTRUCTIONS], 0, SUM_LOADS);
-	const uint64_t lines = part(sums[SUM_LINES], 0, SUM_STORES);
+	const uint64_t lines = part(sums[SUM_LINES], 0, SUM_CONDITIONS);
 	const uint64_t wrong = m->wrong + (sums[SUM_STEPS] >> PREDICT_WRONG);
 	int64_t *counter = m->counter;
 
 	model_miss(m);
+	model_count_misses(m);
+	count_branches(m);
 	counter[CORE_INSTRUCTIONS] += insns;
 	counter[CORE_LOADS] += sums[SUM_INSTRUCTIONS] >> SUM_LOADS;
 	counter[CORE_STORES] += sums[SUM_LINES] >> SUM_STORES;
 	counter[CORE_L1I_LOADS] += lines;
 	counter[CORE_ITLB_LOADS] += lines;
-	counter[CORE_BRANCHES] += part(sums[SUM_BRANCHES], 0, SUM_CONDITIONS);
-	counter[CORE_BRANCHES_CONDITIONAL] += part(sums[SUM_BRANCHES], SUM_CONDITIONS, SUM_TAKEN);
-	counter[CORE_BRANCHES_TAKEN] += sums[SUM_BRANCHES] >> SUM_TAKEN;
-	counter[CORE_BRANCHES_INDIRECT] += m->indirect;
-	counter[CORE_CALLS] += m->calls;
-	counter[CORE_RETURNS] += m->returns;
 	counter[CORE_BRANCH_MISSES] += wrong;
 	m->insns += (uint32_t)insns;
 	m->slots += insns + m->extra_slots;
@@ -268,29 +269,32 @@ void model_run(struct model *m, const uint64_t *trace, uint64_t *end, struct com
 static void run_branch(struct model *m, const struct block *b, uint64_t pc)
 {
 	const uint64_t behind = b->pc + b->length;
-	const bool taken = b->end != BLOCK_CONDITIONAL || pc != behind;
+	uint64_t *sum = &m->sums[SUM_BRANCHES];
 
-	m->sums[SUM_BRANCHES] = 1u | (uint64_t)(b->end == BLOCK_CONDITIONAL) << SUM_CONDITIONS |
-				(uint64_t)taken << SUM_TAKEN;
+	*sum = 0;
 	switch (b->end) {
 	case BLOCK_ON:
-		m->sums[SUM_BRANCHES] = 0;
 		break;
 	case BLOCK_CONDITIONAL:
-		m->wrong += predict_condition(&m->predictor, &m->history, behind, taken);
-		break;
-	case BLOCK_CALL:
-		m->calls++;
-		predict_call(&m->predictor, behind);
-		break;
-	case BLOCK_JUMP_INDIRECT:
-	case BLOCK_CALL_INDIRECT:
-		model_target(m, (uint32_t)behind, (uint32_t)pc, b->end == BLOCK_CALL_INDIRECT);
+		*sum = (uint64_t)(pc != behind) << SUM_TAKEN;
+		m->wrong += predict_condition(&m->predictor, &m->history, behind, pc != behind);
 		break;
 	case BLOCK_RETURN:
-		m->returns++;
 		m->wrong += predict_return(&m->predictor, pc);
 		break;
+	case BLOCK_CALL:
+	case BLOCK_CALL_INDIRECT:
+		*sum = 1UL << SUM_CALLS;
+		predict_call(&m->predictor, behind);
+		break;
+	case BLOCK_JUMP:
+	case BLOCK_JUMP_INDIRECT:
+		*sum = 1UL << SUM_JUMPS;
+		break;
+	}
+	if (b->end == BLOCK_JUMP_INDIRECT || b->end == BLOCK_CALL_INDIRECT) {
+		m->indirect++;
+		model_target(m, (uint32_t)behind, (uint32_t)pc);
 	}
 }
 
@@ -307,8 +311,9 @@ void model_run_part(struct model *m, const uint64_t *record, const struct block 
 	}
 	m->sums[SUM_INSTRUCTIONS] = BLOCK_PART(part->counts, BLOCK_INSTRUCTIONS) |
 				    BLOCK_PART(part->counts, BLOCK_LOAD_OPERANDS) << SUM_LOADS;
-	m->sums[SUM_LINES] = part->cost >> 32 | BLOCK_PART(part->counts, BLOCK_STORE_OPERANDS)
-							<< SUM_STORES;
+	m->sums[SUM_LINES] = part->cost >> 32 |
+			     (uint64_t)(part->end == BLOCK_CONDITIONAL) << SUM_CONDITIONS |
+			     BLOCK_PART(part->counts, BLOCK_STORE_OPERANDS) << SUM_STORES;
 	m->sums[SUM_STEPS] = 0;
 	run_branch(m, part, pc);
 	m->extra_slots = (uint32_t)part->cost - BLOCK_PART(part->counts, BLOCK_INSTRUCTIONS);

@@ -16,8 +16,8 @@
 
 enum { SCAN_VECTORS = 4 };
 
-/* Words that are looked at together; their number, in bytes, is a multiple of this. */
-#define SCAN_BYTES 16
+/* Words that are looked at together; their number is a multiple of this. */
+#define SCAN_WORDS 4u
 
 /* Which of the words at @words, aligned, are @word: a bit for each. */
 static inline uint32_t scan_for(const uint32_t *words, uint64_t bytes, uint32_t word)

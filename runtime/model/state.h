@@ -4,11 +4,12 @@
 #define RUNTIME_MODEL_STATE_H
 
 #include "runtime/model/compile.h"
+#include "runtime/model/far.h"
 #include "runtime/model/model.h"
+#include "runtime/model/near.h"
 #include "runtime/model/offsets.h"
 #include "runtime/model/predict.h"
 #include "runtime/model/scan.h"
-#include "runtime/model/sets.h"
 
 enum { MISSES_MAX = 512 };
 
@@ -17,30 +18,30 @@ enum { MISSES_MAX = 512 };
  * since a run has at most MODEL_RECORDS records.
  */
 enum { SUM_INSTRUCTIONS, SUM_LINES, SUM_BRANCHES, SUM_STEPS, SUMS };
-enum { SUM_LOADS = 19, SUM_STORES = 14, SUM_CONDITIONS = 13, SUM_TAKEN = 26 };
+enum { SUM_LOADS = 19 };				/* in SUM_INSTRUCTIONS */
+enum { SUM_CONDITIONS = 14, SUM_STORES = 27 };		/* in SUM_LINES */
+enum { SUM_TAKEN = 0, SUM_JUMPS = 13, SUM_CALLS = 26 }; /* in SUM_BRANCHES: taken conditions */
 
 enum { MODEL_RECORDS = MODEL_MAX_WORDS };
 
 _Static_assert(MODEL_RECORDS *BLOCK_MAX_INSNS < 1 << SUM_LOADS, "");
-_Static_assert(MODEL_RECORDS * 2 < 1 << SUM_STORES, "lines");
-_Static_assert(MODEL_RECORDS < 1 << SUM_CONDITIONS && SUM_TAKEN == 2 * SUM_CONDITIONS, "");
+_Static_assert(MODEL_RECORDS * 2 < 1 << SUM_CONDITIONS, "lines");
+_Static_assert(MODEL_RECORDS < 1 << (SUM_STORES - SUM_CONDITIONS), "conditions");
+_Static_assert(MODEL_RECORDS < 1 << (SUM_JUMPS - SUM_TAKEN), "");
+_Static_assert(MODEL_RECORDS < 1 << (SUM_CALLS - SUM_JUMPS), "");
 _Static_assert(MODEL_RECORDS * 0xffffUL < 1UL << PREDICT_WRONG, "");
 
-enum miss_kind {
-	MISS_FETCH,
-	MISS_LOAD,
-	MISS_STORE,
-	MISS_FETCH_PAGE,
-	MISS_LOAD_PAGE,
-	MISS_STORE_PAGE
-};
+enum miss_kind { MISS_FETCH, MISS_LOAD, MISS_STORE, MISS_KINDS };
 
-/* What was missed in the first level, in the order in which it was. */
+/* A line that was missed in the first level; they are kept in the order in which they were. */
 struct miss {
-	uint64_t key;  /* line or page */
+	uint64_t line;
 	uint32_t when; /* in instructions */
 	uint32_t kind;
 };
+
+/* Where it was. A load that waits for memory while another one does is told apart. */
+enum level { LEVEL_L2, LEVEL_LLC, LEVEL_MEMORY, LEVEL_MEMORY_TOO, LEVELS };
 
 enum { STREAMS = 32 };
 
@@ -69,10 +70,12 @@ struct model {
 	uint64_t fs_base;
 	void (*call_line)(void);
 	struct near_slot *near_slots; /* of data */
+	uint64_t indirect;	      /* branches, in this run */
+	struct predictor predictor;
 
 	uint64_t extra_slots; /* of issue, beside one for each instruction */
-	uint64_t calls, returns, indirect;
-	uint64_t wrong; /* predictions of targets and returns */
+	uint64_t wrong;	      /* predictions of targets and returns */
+	uint32_t depth;	      /* of calls, when the run began */
 
 	int64_t *counter;
 	uint8_t vectors[16 * SCAN_VECTORS]; /* of the program, during a run */
@@ -83,6 +86,7 @@ struct model {
 
 	unsigned int nr_misses;
 	struct miss misses[MISSES_MAX];
+	uint32_t found[MISS_KINDS][LEVELS]; /* of them, in one run */
 
 	/* Since the beginning. */
 	uint32_t insns;
@@ -92,8 +96,6 @@ struct model {
 	uint64_t ref, bus;    /* what is left of a division */
 
 	struct stream streams[STREAMS];
-
-	struct predictor predictor;
 
 	_Alignas(64) struct near_slot code_slots[CODE_SLOTS];
 	struct near_slot data_slots[DATA_SLOTS];
@@ -110,7 +112,16 @@ _Static_assert(offsetof(struct model, fs_base) == MODEL_FS, "");
 _Static_assert(offsetof(struct model, call_line) == MODEL_LINE, "");
 _Static_assert(offsetof(struct model, near_slots) == MODEL_SLOTS, "");
 _Static_assert(offsetof(struct block_head, pc) == MODEL_HEAD_PC, "");
-_Static_assert(MODEL_HISTORY_MASK == (1 << PREDICT_HISTORY_BITS) - 1, "");
+_Static_assert(offsetof(struct model, indirect) == MODEL_INDIRECT, "");
+_Static_assert(offsetof(struct model, predictor.path) == MODEL_PATH, "");
+_Static_assert(offsetof(struct model, predictor.spread_branch) == MODEL_SPREAD_BRANCH, "");
+_Static_assert(offsetof(struct model, predictor.spread_path) == MODEL_SPREAD_PATH, "");
+_Static_assert(offsetof(struct model, predictor.depth) == MODEL_DEPTH, "");
+_Static_assert(offsetof(struct model, predictor.targets) == MODEL_TARGETS, "");
+_Static_assert(offsetof(struct model, predictor.last) == MODEL_LAST, "");
+_Static_assert(offsetof(struct model, predictor.sure) == MODEL_SURE, "");
+_Static_assert(MODEL_TARGET_BITS == PREDICT_TARGET_BITS, "");
+_Static_assert(MODEL_SURE_MOST == PREDICT_SURE && MODEL_PATH_SHIFT == PREDICT_PATH_SHIFT, "");
 
 /* enter.S */
 void model_enter(struct model *model, const uint64_t *trace);
@@ -122,7 +133,7 @@ void model_fetch(struct model *m, const struct block *b, uint64_t sum);
 void model_access(struct model *m, const uint64_t *record, const struct block *b, uint32_t which,
 		  uint64_t sum);
 void model_line(struct model *m, uint64_t line, uint32_t which, uint64_t sum);
-void model_target(struct model *m, uint32_t behind, uint32_t pc, uint32_t call);
+void model_target(struct model *m, uint32_t behind, uint32_t pc);
 
 /* Which accesses of a block go together. */
 #define ACCESSES(first, nr)    ((first) | (uint32_t)(nr) << 8)
@@ -130,7 +141,10 @@ void model_target(struct model *m, uint32_t behind, uint32_t pc, uint32_t call);
 #define ACCESSES_NUMBER(which) ((which) >> 8 & 0xff)
 #define ACCESSES_STORE	       0x10000u /* the first one is a store */
 
-/* miss.c: what was missed nearest, further down. */
+/* miss.c: what was missed nearest, further down. Lines are gone through together, */
 void model_miss(struct model *model);
+/* and their sum is counted at the end of a run. */
+void model_count_misses(struct model *model);
+void model_miss_page(struct model *model, uint64_t page, enum miss_kind kind);
 
 #endif
