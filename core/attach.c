@@ -44,7 +44,7 @@ static void bind(struct core_task *task)
 /* What can be concluded from the events of the list; while some are left it may be too much. */
 void core_note_event(struct core_task *task, const struct core_event *event)
 {
-	task->software |= CORE_KIND_BIT(event->kind) & CORE_KINDS_SOFTWARE;
+	task->software |= core_kind_bit(event->kind) & CORE_KINDS_SOFTWARE;
 	task->switches |= event->attr.context_switch;
 	task->mappings |= event->attr.mmap | event->attr.mmap2 | event->attr.mmap_data;
 	task->exclusive |= event->attr.exclusive;

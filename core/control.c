@@ -285,7 +285,7 @@ int core_modify(uint32_t index, const struct perf_event_attr *attr)
 	if (attr->type != event->attr.type)
 		return -EINVAL;
 	if (attr->type != PERF_TYPE_BREAKPOINT) /* to the kernel, clocks have become of another */
-		return CORE_KIND_BIT(event->kind) & CORE_KINDS_CLOCKS ? -EINVAL : -EOPNOTSUPP;
+		return core_kind_bit(event->kind) & CORE_KINDS_CLOCKS ? -EINVAL : -EOPNOTSUPP;
 	kind = core_encoding(attr);
 	if (kind < 0 || !is_another_place(event, attr)) {
 		restart(event);

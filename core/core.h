@@ -26,7 +26,11 @@
 /* ---- the arena ---- */
 
 /* Whose codes raw events are in, where vendors differ. */
-enum core_vendor { CORE_VENDOR_INTEL, CORE_VENDOR_AMD };
+enum core_vendor {
+	CORE_VENDOR_INTEL,
+	CORE_VENDOR_AMD,
+	CORE_VENDOR_AMD_OLD, /* before Zen 2 */
+};
 
 /* What is configured once for a tree, by the monitor before anybody runs; the clock before the
  * first event. */

@@ -147,7 +147,7 @@ void core_count_state(const struct core_task *task, struct core_event *event, en
 static bool counts_time_itself(const struct core_event *event)
 {
 	return event->everybody && !event->parent && !event->cgroup &&
-	       CORE_KIND_BIT(event->kind) & CORE_KINDS_CLOCKS;
+	       core_kind_bit(event->kind) & CORE_KINDS_CLOCKS;
 }
 
 void core_count_reset(const struct core_task *task, struct core_event *event)

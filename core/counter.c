@@ -52,7 +52,7 @@ void core_counters_program(struct core_task *task)
 	uint64_t kinds = 0, stop;
 
 	core_for_each_event(event, task) {
-		uint64_t bit = CORE_KIND_BIT(event->kind);
+		const uint64_t bit = core_kind_bit(event->kind);
 		int64_t here;
 
 		if (event->state != CORE_ACTIVE || !event->period ||

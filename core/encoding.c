@@ -124,6 +124,19 @@ const struct core_named_event core_named_events[] = {
 	OWN("dtlb_walks", 31, CORE_DTLB_WALKS),
 	OWN("itlb_loads", 32, CORE_ITLB_LOADS),
 	OWN("itlb_load_misses", 33, CORE_ITLB_LOAD_MISSES),
+	OWN("fp_scalar_double", 34, CORE_FP_SCALAR_DOUBLE),
+	OWN("fp_scalar_single", 35, CORE_FP_SCALAR_SINGLE),
+	OWN("fp_128_double", 36, CORE_FP_128_DOUBLE),
+	OWN("fp_128_single", 37, CORE_FP_128_SINGLE),
+	OWN("fp_256_double", 38, CORE_FP_256_DOUBLE),
+	OWN("fp_256_single", 39, CORE_FP_256_SINGLE),
+	OWN("fp_512_double", 40, CORE_FP_512_DOUBLE),
+	OWN("fp_512_single", 41, CORE_FP_512_SINGLE),
+	OWN("flops_add", 42, CORE_FLOPS_ADD),
+	OWN("flops_multiply", 43, CORE_FLOPS_MULTIPLY),
+	OWN("flops_divide", 44, CORE_FLOPS_DIVIDE),
+	OWN("flops_fma", 45, CORE_FLOPS_FMA),
+	OWN("flops_bfloat", 46, CORE_FLOPS_BFLOAT),
 };
 const size_t core_nr_named_events = sizeof(core_named_events) / sizeof(core_named_events[0]);
 
@@ -169,6 +182,19 @@ static const struct alias intel[] = {
 	{0x2224, CORE_LLC_STORES},
 	{0x2424, CORE_L2_CODE_MISSES},
 	{0xc424, CORE_L2_CODE_HITS},
+	/* FP_ARITH_INST_RETIRED, since Broadwell */
+	{0x01c7, CORE_FP_SCALAR_DOUBLE},
+	{0x02c7, CORE_FP_SCALAR_SINGLE},
+	{0x03c7, CORE_FP_SCALAR},
+	{0x04c7, CORE_FP_128_DOUBLE},
+	{0x08c7, CORE_FP_128_SINGLE},
+	{0x10c7, CORE_FP_256_DOUBLE},
+	{0x18c7, CORE_FP_4_FLOPS},
+	{0x20c7, CORE_FP_256_SINGLE},
+	{0x40c7, CORE_FP_512_DOUBLE},
+	{0x60c7, CORE_FP_8_FLOPS},
+	{0x80c7, CORE_FP_512_SINGLE},
+	{0xfcc7, CORE_FP_VECTOR},
 };
 static const struct alias amd[] = {
 	{0x0076, CORE_CYCLES},
@@ -192,25 +218,53 @@ static const struct alias amd[] = {
 	{0xf045, CORE_DTLB_WALKS},
 };
 
+/* RETIRED_SSE_AVX_FLOPS. Older ones tell single from double precision by the same bits. */
+static const struct alias zen2[] = {
+	{0x0103, CORE_FLOPS_ADD},	 {0x0203, CORE_FLOPS_MULTIPLY}, {0x0403, CORE_FLOPS_DIVIDE},
+	{0x0803, CORE_FLOPS_FMA},	 {0x0f03, CORE_FLOPS},		{0x1003, CORE_FLOPS_BFLOAT},
+	{0x1f03, CORE_FLOPS_AND_BFLOAT},
+};
+
+#define NR(array) (sizeof(array) / sizeof(*(array)))
+
+static int find_alias(const struct alias *aliases, size_t nr, uint64_t code)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (aliases[i].code == code)
+			return aliases[i].kind;
+	return -EINVAL;
+}
+
+static int alias_kind(uint64_t code)
+{
+	const uint32_t vendor = core_settings()->vendor;
+	int kind;
+
+	if (vendor == CORE_VENDOR_INTEL)
+		return find_alias(intel, NR(intel), code);
+	kind = find_alias(amd, NR(amd), code);
+	return kind < 0 && vendor == CORE_VENDOR_AMD ? find_alias(zen2, NR(zen2), code) : kind;
+}
+
 #define RAW_IGNORED (1UL << 16 | 1UL << 17 | 1UL << 20 | 1UL << 22)
+
+static int own_kind(uint64_t config)
+{
+	for (unsigned int kind = 0; kind < CORE_HARDWARE_KINDS; kind++)
+		if (CORE_RAW_KIND(kind) == config)
+			return (int)kind;
+	return -EINVAL;
+}
 
 static int raw_kind(uint64_t config)
 {
-	const bool is_amd = core_settings()->vendor == CORE_VENDOR_AMD;
-	const struct alias *aliases = is_amd ? amd : intel;
-	const size_t nr = is_amd ? sizeof(amd) / sizeof(*amd) : sizeof(intel) / sizeof(*intel);
-	uint64_t own = config >> CORE_RAW_KIND_SHIFT;
-
 	config &= ~RAW_IGNORED;
-	if (own && own <= CORE_HARDWARE_KINDS && config == own << CORE_RAW_KIND_SHIFT)
-		return (int)own - 1;
 	for (size_t i = 0; i < core_nr_named_events; i++)
 		if (core_named_events[i].config == config)
 			return core_named_events[i].kind;
-	for (size_t i = 0; i < nr; i++)
-		if (aliases[i].code == config)
-			return aliases[i].kind;
-	return -EINVAL;
+	if (config >> CORE_RAW_KIND_SHIFT)
+		return own_kind(config);
+	return alias_kind(config);
 }
 
 /* ---- breakpoints ---- */

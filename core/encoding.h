@@ -8,8 +8,9 @@
  *	|    0    |   kind   |   0, or 0x53     |  umask  |  event  |
  *
  * The architectural events of x86 have their event and umask. Everything has a code of our own,
- *kind, in bits that no processor uses: enum core_kind plus 1, event and umask 0. Bits 16, 17, 20
- *and 22, user, system, interrupt and enable of the register, may be set and mean nothing.
+ * kind, in bits that no processor uses, event and umask 0. These numbers stay what they are, since
+ * recordings have them: CORE_RAW_NUMBER. Bits 16, 17, 20 and 22, user, system, interrupt and enable
+ * of the register, may be set and mean nothing.
  */
 #ifndef CORE_ENCODING_H
 #define CORE_ENCODING_H
@@ -21,7 +22,16 @@
 
 #include "core/kinds.h"
 
-#define CORE_RAW_KIND(kind) ((uint64_t)((kind) + 1) << CORE_RAW_KIND_SHIFT)
+/* From 1 on, in the order of enum core_kind, but for floating point, which came last. */
+enum {
+	CORE_RAW_LATER = CORE_FLOPS_BFLOAT + 1 - CORE_FP_SCALAR_DOUBLE,
+	CORE_RAW_FLOATING = CORE_HARDWARE_KINDS - CORE_RAW_LATER + 1,
+};
+#define CORE_RAW_NUMBER(kind)                                                                      \
+	((kind) < CORE_FP_SCALAR_DOUBLE ? (kind) + 1                                               \
+	 : (kind) > CORE_FLOPS_BFLOAT	? (kind) + 1 - CORE_RAW_LATER                              \
+					: (kind)-CORE_FP_SCALAR_DOUBLE + CORE_RAW_FLOATING)
+#define CORE_RAW_KIND(kind) ((uint64_t)CORE_RAW_NUMBER(kind) << CORE_RAW_KIND_SHIFT)
 #define CORE_RAW_KIND_SHIFT 48
 
 /* An event as /sys/bus/event_source/devices/cpu/events/ has it. */

@@ -120,8 +120,21 @@ static void every_kind_has_a_code_of_our_own(void **state)
 		assert_int_equal(kind_of(CPU_TYPE, CORE_RAW_KIND(kind)), kind);
 		assert_int_equal(kind_of(PERF_TYPE_RAW, CORE_RAW_KIND(kind) | 1), -EINVAL);
 	}
-	assert_int_equal(kind_of(PERF_TYPE_RAW, CORE_RAW_KIND(CORE_HARDWARE_KINDS)), -EINVAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, (uint64_t)(CORE_HARDWARE_KINDS + 1) << 48),
+			 -EINVAL);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 1UL << 56 | 0xc0), -EINVAL);
+}
+
+/* Recordings have them. */
+static void the_codes_of_our_own_stay_what_they_are(void **state)
+{
+	(void)state;
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 1UL << 48), CORE_INSTRUCTIONS);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 9UL << 48), CORE_STORES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 10UL << 48), CORE_BRANCH_MISSES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 33UL << 48), CORE_ITLB_LOAD_MISSES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 34UL << 48), CORE_FP_SCALAR_DOUBLE);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 46UL << 48), CORE_FLOPS_BFLOAT);
 }
 
 static void the_architectural_codes_are_known_in_both_spellings(void **state)
@@ -138,6 +151,10 @@ static void the_architectural_codes_are_known_in_both_spellings(void **state)
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc5), CORE_BRANCH_MISSES);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0151), CORE_L1D_MISSES);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xe860), -EINVAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x01c7), CORE_FP_SCALAR_DOUBLE);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x80c7), CORE_FP_512_SINGLE);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xfcc7), CORE_FP_VECTOR);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0f03), -EINVAL);
 	/* edge, invert and a counter mask would be something else */
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x4000c0), CORE_INSTRUCTIONS);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0400c0), -EINVAL);
@@ -161,6 +178,12 @@ static void on_an_amd_host_raw_codes_are_amds(void **state)
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xe860), CORE_L1D_MISSES);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0151), -EINVAL);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc5), -EINVAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0103), CORE_FLOPS_ADD);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0f03), CORE_FLOPS);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x01c7), -EINVAL);
+	settings->vendor = CORE_VENDOR_AMD_OLD;
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xe860), CORE_L1D_MISSES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0f03), -EINVAL);
 	settings->vendor = CORE_VENDOR_INTEL;
 }
 
@@ -249,6 +272,7 @@ int main(void)
 		TREE_CASE(cache_events_mean_something_or_are_refused),
 		TREE_CASE(the_names_of_raw_codes_are_right),
 		TREE_CASE(every_kind_has_a_code_of_our_own),
+		TREE_CASE(the_codes_of_our_own_stay_what_they_are),
 		TREE_CASE(the_architectural_codes_are_known_in_both_spellings),
 		TREE_CASE(on_an_amd_host_raw_codes_are_amds),
 		TREE_CASE(other_types_do_not_exist),

@@ -23,6 +23,23 @@ enum core_kind {
 	CORE_LOADS,		/* memory operands that are read, */
 	CORE_STORES,		/* and written */
 
+	/* Arithmetic of SSE and AVX by instructions, of which an FMA is two. */
+	CORE_FP_SCALAR_DOUBLE,
+	CORE_FP_SCALAR_SINGLE,
+	CORE_FP_128_DOUBLE,
+	CORE_FP_128_SINGLE,
+	CORE_FP_256_DOUBLE,
+	CORE_FP_256_SINGLE,
+	CORE_FP_512_DOUBLE,
+	CORE_FP_512_SINGLE,
+
+	/* By operations on elements. */
+	CORE_FLOPS_ADD, /* and subtractions */
+	CORE_FLOPS_MULTIPLY,
+	CORE_FLOPS_DIVIDE, /* and square roots */
+	CORE_FLOPS_FMA,	   /* two for each element */
+	CORE_FLOPS_BFLOAT, /* products of bfloat16, two for each */
+
 	/* Computed by the model (runtime/model/). */
 	CORE_BRANCH_MISSES,
 	CORE_CYCLES,
@@ -77,13 +94,25 @@ enum core_kind {
 	CORE_L2_CODE_HITS,
 	CORE_L2_CODE_MISSES,
 	CORE_DTLB_MISSES,
+	CORE_FP_SCALAR,
+	CORE_FP_VECTOR,
+	CORE_FP_4_FLOPS, /* of four elements each */
+	CORE_FP_8_FLOPS,
+	CORE_FLOPS,
+	CORE_FLOPS_AND_BFLOAT,
 
 	CORE_KINDS,
 };
 
-_Static_assert(CORE_KINDS <= 64, "kinds are bits of a mask");
+_Static_assert(CORE_FIRST_SUM <= 64, "kinds are bits of a mask");
 
 #define CORE_KIND_BIT(kind) (1UL << (kind))
+
+/* Of any kind: sums have no bit of their own. */
+static inline uint64_t core_kind_bit(unsigned int kind)
+{
+	return kind < CORE_FIRST_SUM ? CORE_KIND_BIT(kind) : 0;
+}
 
 /* Those of the mask @kinds, from the lowest on. */
 #define core_for_each_kind(kind, kinds)                                                            \
@@ -91,11 +120,11 @@ _Static_assert(CORE_KINDS <= 64, "kinds are bits of a mask");
 	     left_##kind && (kind = (unsigned long)__builtin_ctzl(left_##kind), 1);                \
 	     left_##kind &= left_##kind - 1)
 
-/* Kinds that are counted without the model. */
-#define CORE_KINDS_EXACT                                                                           \
-	((CORE_KIND_BIT(CORE_STORES + 1) - 1) & ~(CORE_KIND_BIT(CORE_INSTRUCTIONS) - 1))
-#define CORE_KINDS_MODEL  ((CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1) & ~CORE_KINDS_EXACT)
-#define CORE_KINDS_CLOCKS (CORE_KIND_BIT(CORE_TASK_CLOCK) | CORE_KIND_BIT(CORE_CPU_CLOCK))
+/* Kinds that are counted without the model; of these, what only a look at the opcode tells. */
+#define CORE_KINDS_EXACT    (CORE_KIND_BIT(CORE_FLOPS_BFLOAT + 1) - 1)
+#define CORE_KINDS_FLOATING (CORE_KINDS_EXACT & ~(CORE_KIND_BIT(CORE_FP_SCALAR_DOUBLE) - 1))
+#define CORE_KINDS_MODEL    ((CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1) & ~CORE_KINDS_EXACT)
+#define CORE_KINDS_CLOCKS   (CORE_KIND_BIT(CORE_TASK_CLOCK) | CORE_KIND_BIT(CORE_CPU_CLOCK))
 #define CORE_KINDS_SOFTWARE                                                                        \
 	((CORE_KIND_BIT(CORE_COUNTED_KINDS) - 1) & ~(CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1))
 

@@ -40,7 +40,7 @@
 
 static bool is_clock(const struct core_event *event)
 {
-	return CORE_KIND_BIT(event->kind) & CORE_KINDS_CLOCKS;
+	return core_kind_bit(event->kind) & CORE_KINDS_CLOCKS;
 }
 
 static bool is_software(const struct core_event *event)

@@ -9,6 +9,7 @@ struct sum {
 };
 
 #define BIT(kind) CORE_KIND_BIT(CORE_##kind)
+#define FLOPS	  (BIT(FLOPS_ADD) | BIT(FLOPS_MULTIPLY) | BIT(FLOPS_DIVIDE) | BIT(FLOPS_FMA))
 
 /*
  * L2 is asked for what L1 has not, and the last level for what L2 has not, which tells hits from
@@ -26,6 +27,14 @@ static const struct sum sums[] = {
 			     BIT(LLC_REFERENCES)},
 	SUM(L2_CODE_MISSES) = {BIT(LLC_REFERENCES), BIT(LLC_LOADS) | BIT(LLC_STORES)},
 	SUM(DTLB_MISSES) = {BIT(DTLB_LOAD_MISSES) | BIT(DTLB_STORE_MISSES), 0},
+	SUM(FP_SCALAR) = {BIT(FP_SCALAR_DOUBLE) | BIT(FP_SCALAR_SINGLE), 0},
+	SUM(FP_VECTOR) = {BIT(FP_128_DOUBLE) | BIT(FP_128_SINGLE) | BIT(FP_256_DOUBLE) |
+				  BIT(FP_256_SINGLE) | BIT(FP_512_DOUBLE) | BIT(FP_512_SINGLE),
+			  0},
+	SUM(FP_4_FLOPS) = {BIT(FP_128_SINGLE) | BIT(FP_256_DOUBLE), 0},
+	SUM(FP_8_FLOPS) = {BIT(FP_256_SINGLE) | BIT(FP_512_DOUBLE), 0},
+	SUM(FLOPS) = {FLOPS, 0},
+	SUM(FLOPS_AND_BFLOAT) = {FLOPS | BIT(FLOPS_BFLOAT), 0},
 #undef SUM
 };
 

@@ -136,6 +136,18 @@ static int grow(int fd)
 	return result;
 }
 
+/* Before Zen 2, whose events are those of later ones. Hygon's family is like the first Zen. */
+static bool is_old_amd(void)
+{
+	unsigned int eax, ebx, ecx, edx, family, model;
+
+	if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx))
+		return false;
+	family = (eax >> 8 & 0xf) + (eax >> 20 & 0xff);
+	model = (eax >> 4 & 0xf) | (eax >> 12 & 0xf0);
+	return family < 0x17 || family == 0x18 || (family == 0x17 && model < 0x30);
+}
+
 /* Of the processor that programs see. */
 static uint32_t vendor(void)
 {
@@ -143,7 +155,7 @@ static uint32_t vendor(void)
 
 	/* "AuthenticAMD", or "HygonGenuine", whose counters are AMD's */
 	if (__get_cpuid(0, &max, &ebx, &ecx, &edx) && (ebx == 0x68747541 || ebx == 0x6f677948))
-		return CORE_VENDOR_AMD;
+		return is_old_amd() ? CORE_VENDOR_AMD_OLD : CORE_VENDOR_AMD;
 	return CORE_VENDOR_INTEL;
 }
 

@@ -25,7 +25,7 @@ static int64_t set_period(uint32_t event, uint64_t at)
 /* Where the number comes from (abi/source.h). */
 static int64_t get_source(uint32_t event, uint64_t argument)
 {
-	const bool modelled = CORE_KIND_BIT(core_event(event)->kind) & CORE_KINDS_MODEL;
+	const bool modelled = core_kind_bit(core_event(event)->kind) & CORE_KINDS_MODEL;
 	const uint32_t source = modelled ? ABI_SOURCE_MODEL : ABI_SOURCE_EXACT;
 
 	return copy_out(argument, &source, sizeof(source)) ? -EFAULT : 0;

@@ -52,6 +52,8 @@ static struct tracer *tracer_of(const struct thread *thread)
 }
 
 #define HARDWARE_KINDS (CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1)
+/* Those that come by the trace. */
+#define TRACED_KINDS (HARDWARE_KINDS & ~CORE_KINDS_FLOATING)
 
 /* Kinds whose counters somebody waits for to get to 0. */
 static uint64_t waited_for(const struct thread *thread)
@@ -59,7 +61,7 @@ static uint64_t waited_for(const struct thread *thread)
 	const struct core_task *task = &thread->events;
 	uint64_t kinds = 0;
 
-	core_for_each_kind(kind, task->counting_down & HARDWARE_KINDS) if (task->counter[kind] < 0)
+	core_for_each_kind(kind, task->counting_down & TRACED_KINDS) if (task->counter[kind] < 0)
 		kinds |= CORE_KIND_BIT(kind);
 	return kinds;
 }
@@ -90,7 +92,10 @@ static uint64_t words_allowed(const struct thread *thread)
 	const struct tracer *t = tracer_of(thread);
 	uint64_t words = WORDS_MAX;
 
-	core_for_each_kind(kind, thread->events.counting_down & HARDWARE_KINDS)
+	/* What is counted beside the trace is looked at when it is taken in. */
+	if (thread->events.counting_down & CORE_KINDS_FLOATING)
+		words = TOGETHER;
+	core_for_each_kind(kind, thread->events.counting_down & TRACED_KINDS)
 	{
 		const int64_t left = -thread->events.counter[kind];
 		uint64_t until = words_until(t, kind, left > 0 ? (uint64_t)left : 0);

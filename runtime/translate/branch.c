@@ -256,7 +256,7 @@ void emit_jcc(struct builder *b)
 	align_patch(b, 2);
 	emit8(b, 0x0f);
 	emit8(b, 0x80 | (b->insn.opcode & 0xf));
-	if (!b->count.due.checked || !due_jcc(b, target))
+	if (!b->count.due.used || !due_jcc(b, target))
 		emit_exit(b, target, EXIT_LINK);
 }
 

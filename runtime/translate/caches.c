@@ -118,12 +118,15 @@ static struct cache *make(const struct instrumentation *does)
 	return &caches[nr_caches - 1];
 }
 
-/* The model counts everything at once, and looks for overflows itself: one cache does for all. */
+/* The model counts everything at once, but for floating point, and looks for overflows itself: one
+ * cache does for all. */
 static struct instrumentation usual(const struct instrumentation *does)
 {
+	const uint64_t apart = CORE_KINDS_FLOATING & ~does->counted;
+
 	if (!(does->counted & CORE_KINDS_MODEL))
 		return *does;
-	return (struct instrumentation){.counted = ALL_KINDS, .extras = does->extras};
+	return (struct instrumentation){.counted = ALL_KINDS & ~apart, .extras = does->extras};
 }
 
 struct cache *caches_for(const struct instrumentation *wanted)

@@ -58,7 +58,7 @@ static uint8_t pairs_of(uint64_t kinds)
 {
 	uint8_t pairs = 0;
 
-	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
+	for (unsigned int kind = 0; kind < COUNT_VECTOR_KINDS; kind++)
 		if (kinds >> kind & 1)
 			pairs |= 1u << kind / 2;
 	return pairs;
@@ -74,7 +74,7 @@ unsigned int count_registers(const struct instrumentation *does)
 {
 	const uint8_t pairs = pairs_of(does->counted & CORE_KINDS_EXACT);
 
-	if (!pairs || does->counted & CORE_KINDS_MODEL ||
+	if (!pairs || does->counted & (CORE_KINDS_MODEL | CORE_KINDS_FLOATING) ||
 	    (does->checked && (does->extras & INSTRUMENT_FINE || !has_ptest())))
 		return 0;
 	return pairs == 1 ? 1 : COUNT_PAIRS;
@@ -118,12 +118,12 @@ static const struct counts of_class[] = {
 static struct counts only(const struct count *c, const struct counts *counts)
 {
 	struct counts result;
-	uint64_t words[2];
+	uint64_t words[COUNT_WORDS];
 
-	__builtin_memcpy(words, counts, 16);
-	words[0] &= c->mask[0];
-	words[1] &= c->mask[1];
-	__builtin_memcpy(&result, words, 16);
+	__builtin_memcpy(words, counts, sizeof(words));
+	for (unsigned int i = 0; i < COUNT_WORDS; i++)
+		words[i] &= c->mask[i];
+	__builtin_memcpy(&result, words, sizeof(words));
 	return result;
 }
 
@@ -133,6 +133,8 @@ struct counts count_insn(const struct count *c, const struct insn *insn)
 
 	if (c->kinds & OPERANDS)
 		count_operands(&counts, insn);
+	if (c->kinds & CORE_KINDS_FLOATING)
+		count_floating(&counts, insn);
 	return only(c, &counts);
 }
 
@@ -239,7 +241,8 @@ static void emit_addition(struct builder *b, unsigned int pair, int8_t first, in
 static void add_pair(struct builder *b, unsigned int pair, struct counts *what, uint64_t pc)
 {
 	int8_t none = 0;
-	int8_t *of = &what->of[2 * pair], *second = 2 * pair + 1 < COUNT_KINDS ? of + 1 : &none;
+	int8_t *of = &what->of[2 * pair];
+	int8_t *second = 2 * pair + 1 < COUNT_VECTOR_KINDS ? of + 1 : &none;
 	int8_t *left = &b->count.left.of[2 * pair];
 
 	while (*of || *second) {
@@ -266,10 +269,12 @@ static void add(struct builder *b, struct counts what, uint64_t pc)
 
 static bool is_nothing(const struct counts *counts)
 {
-	uint64_t words[2];
+	uint64_t words[COUNT_WORDS], all = 0;
 
-	__builtin_memcpy(words, counts, 16);
-	return !(words[0] | words[1]);
+	__builtin_memcpy(words, counts, sizeof(words));
+	for (unsigned int i = 0; i < COUNT_WORDS; i++)
+		all |= words[i];
+	return !all;
 }
 
 /* With the instruction at hand. */
@@ -417,7 +422,7 @@ void count_init(struct cache *cache)
 {
 	if (!cache->lookup.vectors)
 		return;
-	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
+	for (unsigned int kind = 0; kind < COUNT_VECTOR_KINDS; kind++)
 		nearness(cache, kind)[kind % 2] = (uint64_t)-near_to(kind);
 }
 
@@ -442,7 +447,7 @@ static void look(struct builder *b)
 	if (is_marked(b, MARK_FREE))
 		how = FREELY;
 	due_borrow(b, b->pc, how);
-	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
+	for (unsigned int kind = 0; kind < COUNT_VECTOR_KINDS; kind++)
 		if (b->count.checked >> kind & 1)
 			emit_near_check(b, kind, how);
 	due_give_back(b, b->pc, how);
@@ -512,6 +517,8 @@ void count_before(struct builder *b)
 	struct count *c = &b->count;
 	struct counts what;
 
+	if (c->traced)
+		return;
 	if (!c->pairs) {
 		due_before(b);
 		return;
@@ -556,7 +563,7 @@ void count_after(struct builder *b)
 	enum { MUCH = 100 };
 	struct count *c = &b->count;
 
-	if (!c->pairs) {
+	if (!c->pairs && !c->traced) {
 		due_after(b);
 		return;
 	}
@@ -591,7 +598,7 @@ void count_taken(struct builder *b, uint64_t target)
 	struct count *c = &b->count;
 	const struct counts left = c->left, insn = c->insn;
 
-	if (!c->pairs) {
+	if (!c->pairs && !c->traced) {
 		due_taken(b, target);
 		return;
 	}
@@ -613,15 +620,17 @@ void count_start(struct builder *b, struct late *late)
 	struct count *c = &b->count;
 
 	/* What is traced is counted by the model. */
-	c->kinds = b->cache->blocks.memory ? 0 : b->cache->does.counted & CORE_KINDS_EXACT;
-	c->mask[0] = c->mask[1] = 0;
+	c->traced = b->cache->blocks.memory;
+	c->kinds = b->cache->does.counted & (c->traced ? CORE_KINDS_FLOATING : CORE_KINDS_EXACT);
+	for (unsigned int i = 0; i < COUNT_WORDS; i++)
+		c->mask[i] = 0;
 	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
 		if (c->kinds >> kind & 1)
 			c->mask[kind / 8] |= 0xffUL << kind % 8 * 8;
 	c->pairs = b->cache->lookup.vectors ? pairs_of(c->kinds) : 0;
 	c->checked = c->kinds & b->cache->does.checked;
 	c->arrives = true;
-	if (c->kinds && !c->pairs)
+	if (c->kinds && !c->pairs && !c->traced)
 		due_start(b, late);
 }
 
@@ -650,7 +659,7 @@ unsigned int count_before_bytes(const struct builder *b)
 	if (!c->pairs)
 		return due_bytes(b);
 	/* What lies on a way of many jumps. */
-	for (unsigned int kind = 1; kind < COUNT_KINDS; kind += 2)
+	for (unsigned int kind = 1; kind < COUNT_VECTOR_KINDS; kind += 2)
 		if (c->left.of[kind] > AMOUNTS_OF_SECOND - 4)
 			additions = 10;
 	return registers_of(b) * (additions * ADD_BYTES + (lends ? 5 : 1) * MOVE_BYTES) +
@@ -697,7 +706,7 @@ struct counts count_state(const struct builder *b, const struct state *state)
 	const struct count *c = &b->count;
 	struct counts counts = c->left;
 
-	if (c->kinds && !c->pairs)
+	if (c->kinds && !c->pairs && !c->traced)
 		return due_state(b, state);
 	if (c->apart)
 		counts = (struct counts){0};

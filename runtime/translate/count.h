@@ -16,8 +16,9 @@ struct cache;
 struct state;
 struct instrumentation;
 
-/* Kinds of events go by pairs, each of which has a vector register: 15 and down. */
-#define COUNT_PAIRS ((COUNT_KINDS + 1) / 2)
+/* Kinds of events that are counted in vector registers, by pairs: 15 and down. */
+#define COUNT_VECTOR_KINDS (CORE_STORES + 1)
+#define COUNT_PAIRS	   ((COUNT_VECTOR_KINDS + 1) / 2)
 
 /* Pairs of amounts that can be added, at the beginning of the cache. */
 enum { AMOUNTS = 128, AMOUNTS_OF_SECOND = 32, AMOUNTS_BYTES = 16 * AMOUNTS * AMOUNTS_OF_SECOND };
@@ -37,7 +38,7 @@ enum count_mark {
 };
 
 /* Behind the amounts: for each kind, the bits that are all set when its counter is near to 0. */
-enum { NEARNESS_BYTES = 16 * COUNT_KINDS };
+enum { NEARNESS_BYTES = 16 * COUNT_VECTOR_KINDS };
 
 /* Addresses where the fragment's own branches lead. */
 enum { COUNT_TARGETS = 32 };
@@ -46,11 +47,12 @@ enum { COUNT_TARGETS = 32 };
 enum { COUNT_NEAR_MAX = 32 };
 
 struct count {
-	uint64_t kinds;	    /* of enum core_kind, that this fragment counts */
-	uint64_t mask[2];   /* of these: all bits of their places in struct counts, */
-	uint8_t pairs;	    /* and which pairs they are, as bits */
-	bool apart;	    /* what is marked is no part of what is around it */
-	uint8_t theirs;	    /* pairs whose registers are the program's at the moment */
+	uint64_t kinds;		    /* of enum core_kind, that this fragment counts */
+	bool traced;		    /* the model counts the others */
+	uint64_t mask[COUNT_WORDS]; /* of these: all bits of their places in struct counts, */
+	uint8_t pairs;		    /* and which pairs they are, as bits */
+	bool apart;		    /* what is marked is no part of what is around it */
+	uint8_t theirs;		    /* pairs whose registers are the program's at the moment */
 	struct counts left; /* before the instruction at hand: done and not added yet. Below 0: the
 			     * other way round */
 	struct counts insn; /* what that one does */
@@ -121,6 +123,12 @@ struct counts count_state(const struct builder *b, const struct state *state);
 /* What an instruction does, of the kinds that are counted. */
 struct counts count_insn(const struct count *c, const struct insn *insn);
 
+/* Of floating point arithmetic. */
+void count_floating(struct counts *counts, const struct insn *insn);
+
+/* Where the model counts the rest: before the copy of an instruction. */
+void count_traced(struct builder *b);
+
 /* Eight at once, none of which carries into the next. */
 static inline uint64_t count_add_word(uint64_t a, uint64_t b)
 {
@@ -131,13 +139,13 @@ static inline uint64_t count_add_word(uint64_t a, uint64_t b)
 
 static inline void count_add(struct counts *to, const struct counts *counts)
 {
-	uint64_t a[2], b[2];
+	uint64_t a[COUNT_WORDS], b[COUNT_WORDS];
 
-	__builtin_memcpy(a, to, 16);
-	__builtin_memcpy(b, counts, 16);
-	a[0] = count_add_word(a[0], b[0]);
-	a[1] = count_add_word(a[1], b[1]);
-	__builtin_memcpy(to, a, 16);
+	__builtin_memcpy(a, to, sizeof(a));
+	__builtin_memcpy(b, counts, sizeof(b));
+	for (unsigned int i = 0; i < COUNT_WORDS; i++)
+		a[i] = count_add_word(a[i], b[i]);
+	__builtin_memcpy(to, a, sizeof(a));
 }
 
 #endif

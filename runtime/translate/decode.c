@@ -338,6 +338,7 @@ bool insn_decode(struct insn *insn, const uint8_t *code, size_t size)
 		goto cut;
 	insn->class = insn->shape->class;
 	insn->map = r.map;
+	insn->pp = r.pp;
 	insn->length = r.at;
 	return true;
 cut:

@@ -62,6 +62,7 @@ struct insn {
 	uint8_t rex;
 	bool has_rex; /* a REX prefix: byte registers 4 to 7 are spl ... dil, not ah ... bh */
 	uint8_t map;  /* 0: opcodes of one byte; 1: of 0f and one more; else others */
+	uint8_t pp;   /* which prefix the opcode goes by: 0, 1 (66), 2 (f3), 3 (f2) */
 	uint8_t opcode;
 	uint8_t opcode_at; /* offsets of the parts; 0 when there is none */
 	uint8_t modrm_at;
@@ -137,6 +138,28 @@ void insn_flags(const struct insn *insn, uint8_t *read, uint8_t *written);
 /* Vector registers that it may read or write, a bit for each and for the one with 16 added; perhaps
  * some more, and not those below 8 that some do not name. */
 uint16_t insn_vectors(const struct insn *insn);
+
+enum insn_arithmetic {
+	INSN_NO_ARITHMETIC,
+	INSN_ADD, /* and subtract */
+	INSN_MULTIPLY,
+	INSN_DIVIDE, /* and square root */
+	INSN_FMA,    /* in all its forms */
+	INSN_DOT,    /* multiplies, and adds the products */
+	INSN_OTHER,  /* min, max, approximate reciprocals */
+	INSN_BFLOAT, /* adds products of pairs of bfloat16 to singles */
+};
+
+/* Arithmetic on floating point numbers in vector registers. */
+struct insn_floating {
+	uint8_t arithmetic; /* enum insn_arithmetic */
+	bool is_double;
+	uint8_t elements; /* as many as the registers have, masked or not; of BFLOAT, of the result
+			   */
+	uint8_t vector;	  /* bytes: 16, 32, 64; 0: it is scalar */
+};
+
+struct insn_floating insn_floating(const struct insn *insn);
 
 /* Slots of issue that it takes in the model: docs/model.md. */
 unsigned int insn_slots(const struct insn *insn);

@@ -405,6 +405,63 @@ static uint16_t vectors_of(const ZydisDecodedInstruction *z, const ZydisDecodedO
 	}
 }
 
+static bool is_one_of(const char *name, size_t length, const char *const *names)
+{
+	for (; *names; names++)
+		if (strlen(*names) == length && !memcmp(*names, name, length))
+			return true;
+	return false;
+}
+
+/* By the mnemonic: v, what is done, ps pd ss sd. */
+static struct insn_floating floating_of(const ZydisDecodedInstruction *z)
+{
+	static const char *const fma[] = {"fmadd",    "fmsub",	  "fnmadd", "fnmsub",
+					  "fmaddsub", "fmsubadd", NULL};
+	static const struct {
+		const char *names[6];
+		uint8_t arithmetic;
+	} kinds[] = {
+		{{"add", "sub", "addsub", "hadd", "hsub"}, INSN_ADD},
+		{{"mul"}, INSN_MULTIPLY},
+		{{"div", "sqrt"}, INSN_DIVIDE},
+		{{"dp"}, INSN_DOT},
+		{{"min", "max", "rcp", "rsqrt"}, INSN_OTHER},
+		{{"rcp14", "rsqrt14"}, INSN_OTHER},
+		{{"dpbf16"}, INSN_BFLOAT},
+	};
+	const char *name = ZydisMnemonicGetString(z->mnemonic);
+	struct insn_floating f = {0};
+	size_t length;
+
+	name += name[0] == 'v';
+	length = strlen(name);
+	if (length < 4 || (strcmp(name + length - 2, "ps") && strcmp(name + length - 2, "pd") &&
+			   strcmp(name + length - 2, "ss") && strcmp(name + length - 2, "sd")))
+		return f;
+	f.is_double = name[length - 1] == 'd';
+	f.vector = name[length - 2] == 's'			      ? 0
+		   : z->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY ? 16
+								      : z->avx.vector_length / 8;
+	f.elements = f.vector ? f.vector / (f.is_double ? 8 : 4) : 1;
+	length -= 2;
+	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (is_one_of(name, length, kinds[i].names))
+			f.arithmetic = kinds[i].arithmetic;
+	while (length && name[length - 1] >= '1' && name[length - 1] <= '3')
+		length--;
+	if (is_one_of(name, length, fma))
+		f.arithmetic = INSN_FMA;
+	return f;
+}
+
+static bool same_floating(const struct insn_floating *a, const struct insn_floating *b)
+{
+	return a->arithmetic == b->arithmetic &&
+	       (!a->arithmetic || (a->is_double == b->is_double && a->vector == b->vector &&
+				   a->elements == b->elements));
+}
+
 /* Compares at @code; returns Zydis's length, or 0 when it refuses. */
 static size_t compare(const uint8_t *code, size_t size)
 {
@@ -435,6 +492,10 @@ static size_t compare(const uint8_t *code, size_t size)
 	insn_decode(&insn, code, size);
 	if (vectors_of(&z, operands) & ~insn_vectors(&insn))
 		report("vector registers", 5, code, &z, operands, &insn);
+	const struct insn_floating floating = insn_floating(&insn), zydis = floating_of(&z);
+
+	if (!same_floating(&floating, &zydis))
+		report("floating point", 6, code, &z, operands, &insn);
 	if (is_hint(&z) || is_out_of_reach(&z) || is_misread(&z, &insn))
 		return z.length;
 	insn_effects(&insn, &ours);

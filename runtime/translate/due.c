@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Counting where a counter is about to get to 0 for which somebody waits: there each instruction is
- * a segment of its own. And where it is far from that, if count.c has no means to look.
+ * a segment of its own. And where it is far from that, if count.c has no means to look, or not the
+ * registers for what is counted.
  *
  * A *segment* is a run of a fragment that is entered at its beginning and usually left at its
  * end: at a call, at a condition that leads backwards, at the end of the fragment. All that it does
@@ -37,7 +38,7 @@
 #define ALL_FLAGS (INSN_OF | INSN_SF | INSN_ZF | INSN_AF | INSN_PF | INSN_CF)
 
 /* More than that in a segment would not fit into a byte with the next instruction's. */
-#define SUM_MAX 120
+#define SUM_MAX 60
 
 /* How far to look for what becomes of the flags. */
 #define LOOK_INSNS 12
@@ -334,14 +335,25 @@ static int8_t real_amount(const struct builder *b, const uint8_t *amount)
 	return real[1 - ADD_BYTES] == 0x65 ? (int8_t)*real : 0;
 }
 
+/* Of the instruction at hand: nothing of the others comes. */
+static uint64_t own_kinds(const struct count *c)
+{
+	uint64_t kinds = 0;
+
+	for_each_kind(kind, c->kinds)
+		kinds |= (uint64_t)(c->insn.of[kind] != 0) << kind;
+	return kinds;
+}
+
 /* Here is the place where all of the segment is added. */
 static void place(struct builder *b, enum how how)
 {
 	struct count *c = &b->count;
 	static const struct counts nothing;
 
+	c->due.placed = c->due.fine ? own_kinds(c) : c->kinds;
 	due_borrow(b, b->pc, how);
-	for_each_kind(kind, c->kinds) {
+	for_each_kind(kind, c->due.placed) {
 		c->due.amounts[kind] = emit_addition(b, kind, 0);
 		if (b->asked)
 			c->due.added.of[kind] = real_amount(b, c->due.amounts[kind]);
@@ -368,7 +380,7 @@ void due_close(struct builder *b)
 	if (!c->due.open)
 		return;
 	mark_pc(b, b->pc, 0);
-	for_each_kind(kind, c->kinds) {
+	for_each_kind(kind, c->due.placed) {
 		*c->due.amounts[kind] = (uint8_t)c->due.done.of[kind];
 		if (!c->due.done.of[kind] && !(c->due.checked >> kind & 1))
 			unmake_add(c->due.amounts[kind]);
@@ -476,6 +488,7 @@ void due_start(struct builder *b, struct late *late)
 {
 	struct due *due = &b->count.due;
 
+	due->used = true;
 	due->late = late;
 	due->checked = b->cache->does.checked & b->count.kinds;
 	due->fine = b->cache->does.extras & INSTRUMENT_FINE;

@@ -32,7 +32,7 @@ struct late {
 	uint8_t kind;	 /* enum late_kind */
 	uint8_t how;	 /* enum how: what is borrowed when the program gets here */
 	bool dead;	 /* it does not need its flags */
-	uint16_t undone; /* kinds of which the segment's sum is to be taken back */
+	uint32_t undone; /* kinds of which the segment's sum is to be taken back */
 	struct counts counts;
 };
 
@@ -40,7 +40,8 @@ struct late {
 enum { LATE_MAX = 64 };
 
 struct due {
-	uint64_t checked; /* of enum core_kind; 0: none of this is needed */
+	bool used;
+	uint64_t checked; /* of enum core_kind */
 	bool fine;	  /* each instruction is a segment */
 	bool open;
 	bool ahead;   /* what is added has not been done: it is taken back where something is due */
@@ -50,7 +51,8 @@ struct due {
 	uint8_t nr_decisions; /* of those that are kept in the fragment */
 	/* That additions may take. */
 	uint16_t bytes;
-	uint8_t *amounts[COUNT_KINDS]; /* of a segment that has begun: where its sums go */
+	uint64_t placed; /* kinds that are added when the segment that has begun begins, */
+	uint8_t *amounts[COUNT_KINDS]; /* and where its sums go */
 	struct counts done;	       /* in the segment, before the instruction at hand */
 	struct counts added;	       /* of a rehearsal: what the segment added when it began */
 	struct late *late;

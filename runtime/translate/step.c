@@ -109,6 +109,8 @@ enum next emit_insn(struct builder *b)
 		count_before(b);
 	if (b->trace.on)
 		trace_before(b);
+	if (b->count.traced && b->count.kinds)
+		count_traced(b);
 	b->nr_insns++;
 	b->source_end = b->pc + b->insn.length;
 	if (__builtin_expect(insn_uses_gs(&b->insn), 0)) {

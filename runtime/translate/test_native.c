@@ -112,11 +112,30 @@ static bool jumps(const struct insn *insn, const struct regs *regs)
 	return insn->class == INSN_JCC ? holds(insn->opcode, regs->rflags) : loops(insn, regs);
 }
 
+static void add_floating(struct sums *sums, const struct insn *insn)
+{
+	const struct insn_floating f = insn_floating(insn);
+	unsigned int kind = f.is_double ? CORE_FP_SCALAR_DOUBLE : CORE_FP_SCALAR_SINGLE;
+
+	if (!f.arithmetic)
+		return;
+	if (f.vector == 16)
+		kind = f.is_double ? CORE_FP_128_DOUBLE : CORE_FP_128_SINGLE;
+	sums->of[kind]++; /* there is no FMA among them */
+	if (f.arithmetic == INSN_ADD)
+		sums->of[CORE_FLOPS_ADD] += f.elements;
+	if (f.arithmetic == INSN_MULTIPLY)
+		sums->of[CORE_FLOPS_MULTIPLY] += f.elements;
+	if (f.arithmetic == INSN_DIVIDE)
+		sums->of[CORE_FLOPS_DIVIDE] += f.elements;
+}
+
 static void add_insn(struct sums *sums, const struct insn *insn, unsigned int i)
 {
 	struct insn_effects effects;
 
 	insn_effects(insn, &effects);
+	add_floating(sums, insn);
 	sums->of[CORE_INSTRUCTIONS]++;
 	for (unsigned int m = 0; m < effects.nr_memory; m++) {
 		sums->of[CORE_LOADS] += effects.memory[m].access & ACCESS_R ? 1 : 0;

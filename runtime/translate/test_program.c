@@ -185,6 +185,24 @@ static void vector_memory(void)
 	}
 }
 
+/* Arithmetic and what resembles it, scalar and packed, in single and double precision. */
+static void arithmetic(void)
+{
+	static const uint8_t prefixes[] = {0x3e, 0x66, 0xf3, 0xf2}; /* the first means nothing */
+	static const uint8_t opcodes[] = {0x51, 0x58, 0x59, 0x5c, 0x5d, 0x5e, 0x5f, 0x5a};
+	const unsigned int reg = any_vector(), from = any_vector(), prefix = any(4);
+	const uint8_t high = reg & 8 ? 4 : 0;
+
+	PUT(prefixes[prefix]);
+	if (any(2) || prefix < 2) {
+		PUT(0x40 | high | (from & 8 ? 1 : 0), 0x0f, opcodes[any(8)],
+		    0xc0 | (reg & 7) << 3 | (from & 7));
+		return;
+	}
+	PUT(0x41 | high, 0x0f, opcodes[any(8)]); /* [r15 + ...], xmm */
+	put_member(reg & 7, any_scratch());
+}
+
 /* What has all of ymm, or all of them. */
 static void vector_wide(void)
 {
@@ -267,7 +285,7 @@ static void any_instruction(void)
 		shift,	       increment,	 conditional_move, immediate_rip_relative,
 		odd,	       lea_rip_relative, load_immediate,   push_pop,
 		alu_registers, alu_memory,	 vector_memory,	   repeated_string,
-		vector_wide,
+		vector_wide,   arithmetic,
 	};
 
 	kinds[any(sizeof(kinds) / sizeof(*kinds))]();
@@ -479,6 +497,7 @@ void program_start(struct regs *regs, const char *finish, uint64_t flags)
 {
 	uint64_t *top = (uint64_t *)(world->stack + STACK_SIZE - 1024);
 
+	__builtin_ia32_ldmxcsr(0x1f80); /* what came before sets flags */
 	memcpy(&world->data, &world->before, sizeof(world->data));
 	memset(world->stack, 0, STACK_SIZE);
 	*top = (uint64_t)world->code;

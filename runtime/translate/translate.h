@@ -91,11 +91,13 @@ enum translate_place {
 };
 
 /* Numbers of events, by enum core_kind: those that are counted exactly. */
-#define COUNT_KINDS (CORE_STORES + 1)
+#define COUNT_KINDS (CORE_FLOPS_BFLOAT + 1)
 
 #define CUT_LAST 0xff
 
-/* Two words, so that all can be added at once: count_add(). */
+/* Words, so that all can be added at once: count_add(). */
+enum { COUNT_WORDS = 3 };
+
 struct counts {
 	_Alignas(8) int8_t of[COUNT_KINDS];
 	/* Of the last record of the trace: 0, or 1 + how many of its instructions are done;
@@ -104,10 +106,9 @@ struct counts {
 	/* By bits, xmm15 first: which registers the frame has that are counters, if the code has
 	 * that many; COUNT_SAVED: none of them, but the program's are in the thread. */
 	uint8_t vectors;
-	uint8_t none[5];
 };
 
-_Static_assert(sizeof(struct counts) == 16, "");
+_Static_assert(sizeof(struct counts) == 8 * COUNT_WORDS, "");
 
 #define COUNT_VECTORS 0x1f
 #define COUNT_SAVED   0x80

@@ -143,9 +143,12 @@ static bool has_many_caches(uint64_t program)
 /* Without memory for the model's cache the thread stays where it is, and is told. */
 static bool is_refused(uint64_t program)
 {
-	const struct instrumentation cycles = {.counted = CORE_KIND_BIT(CORE_CYCLES)},
+	/* The same cache as that of counts(), since there are few. */
+	const uint64_t floating = CORE_KINDS_FLOATING;
+	const struct instrumentation cycles = {.counted = CORE_KIND_BIT(CORE_CYCLES) | floating},
 				     misses = {.counted = CORE_KIND_BIT(CORE_BRANCH_MISSES) |
-							  CORE_KIND_BIT(CORE_INSTRUCTIONS),
+							  CORE_KIND_BIT(CORE_INSTRUCTIONS) |
+							  floating,
 					       .checked = CORE_KIND_BIT(CORE_INSTRUCTIONS)};
 	const struct lookup *plain = host_thread()->lookup, *traced;
 
