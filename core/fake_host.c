@@ -92,6 +92,13 @@ bool core_host_cause(enum core_kind kind, bool access, struct core_cause *cause,
 	return true;
 }
 
+bool core_host_fault(enum core_kind kind, uint64_t number, struct core_cause *cause)
+{
+	(void)kind;
+	cause->address = number;
+	return true;
+}
+
 uint64_t core_host_physical(uint64_t address)
 {
 	return address + 1;

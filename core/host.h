@@ -117,6 +117,9 @@ struct core_cause {
 };
 bool core_host_cause(enum core_kind kind, bool access, struct core_cause *cause, uint64_t regs[]);
 
+/* Where the @number-th page fault of the caller was, of a kind of them: false if nobody knows. */
+bool core_host_fault(enum core_kind kind, uint64_t number, struct core_cause *cause);
+
 /* Copies from the caller's memory; returns how many bytes could be read. */
 size_t core_host_read(void *to, uint64_t from, size_t size);
 

@@ -235,9 +235,9 @@ static bool happen(struct core_event *event, const struct core_hit *hit)
  * what processors do in masses there can be too many: who samples page faults or breakpoints shall
  * see each.
  */
-static uint64_t overflow(struct core_event *event, uint64_t times, const struct core_hit *hit)
+static uint64_t overflow(struct core_event *event, uint64_t times, struct core_hit *hit)
 {
-	for (uint64_t n = 0; n < times; n++) {
+	for (uint64_t n = 0; n < times; n++, hit->number += hit->period) {
 		if (event->kind < CORE_HARDWARE_KINDS && too_many(event)) {
 			throttle(event);
 			core_tell_lost_samples(event, times - n);
@@ -263,6 +263,7 @@ static void due(struct core_event *event, uint64_t counter, uint64_t address)
 	const int64_t least = is_clock(event) ? CLOCK_LEAST : 1;
 	struct core_hit hit = {
 		.period = event->attr.freq && !is_clock(event) ? passed : period,
+		.number = once ? counter - late % period : event->due,
 		.address = address,
 	};
 	uint64_t told;

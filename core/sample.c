@@ -95,6 +95,9 @@ static void gather_place(struct gathered *sample)
 	};
 	sample->exact = kind < CORE_HARDWARE_KINDS &&
 			core_host_cause(kind, sample->type & ACCESS, &sample->cause, sample->regs);
+	if (kind == CORE_PAGE_FAULTS || kind == CORE_PAGE_FAULTS_MIN ||
+	    kind == CORE_PAGE_FAULTS_MAJ)
+		core_host_fault(kind, sample->hit->number, &sample->cause);
 	sample->after[PERF_REG_X86_IP] = sample->cause.ip;
 }
 

@@ -160,6 +160,12 @@ bool core_host_cause(enum core_kind kind, bool access, struct core_cause *cause,
 	return false;
 }
 
+bool core_host_fault(enum core_kind kind, uint64_t number, struct core_cause *cause)
+{
+	(void)kind, (void)number, (void)cause;
+	return false;
+}
+
 uint64_t core_host_physical(uint64_t address)
 {
 	(void)address;

@@ -24,6 +24,7 @@
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_host.h"
+#include "runtime/linux/faults.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/proc.h"
 #include "runtime/linux/signal.h"
@@ -126,6 +127,17 @@ bool core_host_in_cgroup(const struct core_task *task, uint64_t cgroup)
 
 /* ---- software events ---- */
 
+/* Those that end in a signal are counted by the kernel's events, and by nothing else of its. */
+static void set_faults(struct core_task *task, uint64_t minor, uint64_t major)
+{
+	const struct thread *thread =
+		(const struct thread *)((const char *)task - offsetof(struct thread, events));
+
+	core_counter_raise(task, CORE_PAGE_FAULTS_MIN, minor);
+	core_counter_raise(task, CORE_PAGE_FAULTS_MAJ, major);
+	core_counter_raise(task, CORE_PAGE_FAULTS, minor + major + thread->failed_faults);
+}
+
 /* What this thread has used, as getrusage(2) says it. */
 static void own_usage(struct core_task *task)
 {
@@ -133,18 +145,18 @@ static void own_usage(struct core_task *task)
 	struct rusage usage = {0};
 
 	sys(__NR_getrusage, OF_THREAD, &usage);
-	core_counter_raise(task, CORE_PAGE_FAULTS_MIN, (uint64_t)usage.ru_minflt);
-	core_counter_raise(task, CORE_PAGE_FAULTS_MAJ, (uint64_t)usage.ru_majflt);
-	core_counter_raise(task, CORE_PAGE_FAULTS,
-			   (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt);
+	set_faults(task, (uint64_t)usage.ru_minflt, (uint64_t)usage.ru_majflt);
+	faults_counted(task_self(), CORE_PAGE_FAULTS, core_counter_read(task, CORE_PAGE_FAULTS));
+	faults_counted(task_self(), CORE_PAGE_FAULTS_MIN,
+		       core_counter_read(task, CORE_PAGE_FAULTS_MIN));
+	faults_counted(task_self(), CORE_PAGE_FAULTS_MAJ,
+		       core_counter_read(task, CORE_PAGE_FAULTS_MAJ));
 	core_counter_raise(task, CORE_CONTEXT_SWITCHES,
 			   (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw);
 }
 
 #define KINDS_CLOCK (CORE_KIND_BIT(CORE_TASK_CLOCK) | CORE_KIND_BIT(CORE_CPU_CLOCK))
-#define KINDS_USAGE                                                                                \
-	(CORE_KIND_BIT(CORE_PAGE_FAULTS) | CORE_KIND_BIT(CORE_PAGE_FAULTS_MIN) |                   \
-	 CORE_KIND_BIT(CORE_PAGE_FAULTS_MAJ) | CORE_KIND_BIT(CORE_CONTEXT_SWITCHES))
+#define KINDS_USAGE (KINDS_FAULTS | CORE_KIND_BIT(CORE_CONTEXT_SWITCHES))
 
 static void set_clocks(struct core_task *task, uint64_t ns)
 {
@@ -175,9 +187,7 @@ static void look_at_other(struct core_task *task, uint64_t kinds)
 	if (kinds & KINDS_CLOCK)
 		set_clocks(task, proc_runtime(task->pid, task->tid));
 	if (kinds & KINDS_USAGE && proc_usage(task->pid, task->tid, &usage)) {
-		core_counter_raise(task, CORE_PAGE_FAULTS_MIN, usage.minor_faults);
-		core_counter_raise(task, CORE_PAGE_FAULTS_MAJ, usage.major_faults);
-		core_counter_raise(task, CORE_PAGE_FAULTS, usage.minor_faults + usage.major_faults);
+		set_faults(task, usage.minor_faults, usage.major_faults);
 		core_counter_raise(task, CORE_CONTEXT_SWITCHES, usage.switches);
 	}
 	if (kinds & CORE_KIND_BIT(CORE_CPU_MIGRATIONS))
@@ -197,6 +207,11 @@ void core_host_discard(uint64_t offset, uint64_t size)
 {
 	sys(__NR_fallocate, descriptors.arena, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
 	    size);
+}
+
+bool core_host_fault(enum core_kind kind, uint64_t number, struct core_cause *cause)
+{
+	return faults_find(task_self(), kind, number, cause);
 }
 
 /* ---- descriptors and signals ---- */

@@ -130,6 +130,12 @@ static bool is_fault_of(const siginfo_t *info)
 	return (info->si_signo == SIGSEGV || info->si_signo == SIGBUS) && info->si_code > 0;
 }
 
+/* Whether the processor has told the kernel of an address that is not there, or not for that. */
+static bool is_page_fault(const siginfo_t *info)
+{
+	return is_fault_of(info) && info->si_code != SI_KERNEL;
+}
+
 static void deliver_note(struct thread *thread)
 {
 	struct signal_note note = thread->task->note;
@@ -143,6 +149,7 @@ static void deliver_note(struct thread *thread)
 		go_on_under(thread, note.mask);
 		return;
 	}
+	thread->failed_faults += is_page_fault(&note.info);
 	deliver(thread, &note, is_fault_of(&note.info));
 }
 
@@ -183,6 +190,7 @@ bool signal_force(struct thread *thread, int number, int code, uint64_t address)
 		if (code == SEGV_ACCERR && copy_in(&byte, address, 1) == 0)
 			note.error |= ERROR_PRESENT;
 	}
+	thread->failed_faults += is_page_fault(&note.info);
 	deliver(thread, &note, true);
 	return true;
 }

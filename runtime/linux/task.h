@@ -113,6 +113,9 @@ struct task {
 	/* cause.c: before the instruction that the thread has executed alone; rip 0: none */
 	struct regs stepped;
 
+	/* faults.c; NULL: nobody has sampled page faults */
+	struct faults *faults;
+
 	/* unwind.c; NULL: nobody has asked for its callers yet */
 	struct unwinder *unwinder;
 

@@ -16,6 +16,7 @@
 #include "runtime/linux/control.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_mappings.h"
+#include "runtime/linux/faults.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/threads.h"
 #include "runtime/pmu/tracer.h"
@@ -157,6 +158,8 @@ void tasks_end(struct thread *thread)
 		return;
 	core_clock_stop(&thread->events);
 	core_task_exit(&thread->events);
+	if (thread == thread_self()) /* others may be using theirs until the process is gone */
+		faults_end(thread->task);
 }
 
 static void end_of_process(struct task *task, void *self)
@@ -242,12 +245,14 @@ void tasks_follow(struct thread *thread)
 		core_task_followed(task);
 		return;
 	}
+	faults_drain(thread);
 	if (task->bound) /* to ask takes as long as all the rest */
 		core_task_cpu(task, tasks_cpu());
 	core_task_regroup(task); /* nobody tells whom somebody else has moved */
 	sampling = task->sampled | task->counting_down;
 	core_task_update(task);
 	instrument(thread);
+	faults_follow(thread);
 	if (sampling) {
 		cause_forget(thread);
 		clock_timer_follow(thread);

@@ -23,6 +23,7 @@
 #include "runtime/linux/clock_timer.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/exec.h"
+#include "runtime/linux/faults.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/task.h"
@@ -137,6 +138,7 @@ static void forget_others(struct task *self)
 	arena_forked();
 	event_maps_forked();
 	event_joined_forked();
+	faults_forked(self);
 	slots_forked(self);
 	self->actions->lock = (struct lock){0};
 	self->actions->users = 1;

@@ -3,6 +3,7 @@
 #include "event_case.h"
 
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -195,9 +196,39 @@ static void case_prctl(void)
 	say("enabled: %d\n", count_of(fd) > before);
 }
 
+static sigjmp_buf back;
+
+static void on_segv(int number)
+{
+	(void)number;
+	siglongjmp(back, 1);
+}
+
+static void case_faults_that_end_in_a_signal(void)
+{
+	const struct sigaction action = {.sa_handler = on_segv};
+	int fd = own_faults();
+	uint64_t before;
+
+	need(!sigaction(SIGSEGV, &action, NULL));
+	if (!sigsetjmp(back, 1))
+		*(volatile char *)nowhere = 1;
+	before = count_of(fd);
+	for (volatile int i = 0; i < 50; i++)
+		if (!sigsetjmp(back, 1))
+			*(volatile char *)nowhere = 1;
+	say("counted: %d\n", count_of(fd) - before >= 50);
+	before = count_of(fd);
+	for (volatile int i = 0; i < 50; i++)
+		if (!sigsetjmp(back, 1))
+			((void (*)(void))nowhere)();
+	say("where nothing can be executed: %d\n", count_of(fd) - before >= 50);
+}
+
 const struct test_case cases[] = {
 	{"read", case_read},   {"what_cannot_be_done", case_what_cannot_be_done},
 	{"ioctl", case_ioctl}, {"fcntl", case_fcntl},
 	{"open", case_open},   {"groups", case_groups},
-	{"prctl", case_prctl}, {NULL, NULL},
+	{"prctl", case_prctl}, {"faults_that_end_in_a_signal", case_faults_that_end_in_a_signal},
+	{NULL, NULL},
 };

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The event has a ring, whose mapping keeps it open: no descriptor is left that the program could
+ * find. Records are numbered as they come. getrusage(2), by which faults are counted, counts the
+ * same ones, so the difference between its number and ours stays what it is; where it does not, as
+ * after records were lost, the newest record is taken to be of the newest fault.
+ */
+#include "runtime/linux/faults.h"
+
+#include <asm/mman.h>
+#include <linux/mman.h>
+#include <linux/perf_event.h>
+
+#include "core/core.h"
+#include "core/counter.h"
+#include "core/host.h"
+#include "runtime/linux/memory.h"
+#include "runtime/linux/task.h"
+#include "runtime/string.h"
+#include "runtime/sys.h"
+#include "runtime/translate/translate.h"
+
+enum {
+	KINDS = 3,	 /* each has an event of its own */
+	PAGES_MOST = 16, /* of a ring */
+	KEPT = 512,	 /* of the newest faults */
+	FEW = 4,	 /* that may come between a record and a look at the count */
+};
+
+/* As the kernel writes it. */
+struct record {
+	struct perf_event_header header;
+	uint64_t ip, address;
+};
+
+struct watch {
+	struct perf_event_mmap_page *page; /* NULL: there is no event */
+	uint64_t size;
+	bool refused, drained;
+	uint64_t nr;	/* of records so far */
+	int64_t offset; /* of the fault's number is the one of its record lower */
+	struct {
+		uint64_t ip, address;
+	} last[KEPT];
+};
+
+struct faults {
+	struct watch of[KINDS];
+};
+
+static struct watch *watch_of(const struct task *task, enum core_kind kind)
+{
+	return &task->faults->of[kind - CORE_PAGE_FAULTS];
+}
+
+/* ---- the kernel's event ---- */
+
+static int64_t open_event(unsigned int n)
+{
+	static const uint8_t configs[KINDS] = {PERF_COUNT_SW_PAGE_FAULTS,
+					       PERF_COUNT_SW_PAGE_FAULTS_MIN,
+					       PERF_COUNT_SW_PAGE_FAULTS_MAJ};
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = configs[n],
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR,
+		.exclude_hv = 1,
+	};
+	int64_t fd = sys(__NR_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd >= 0)
+		return fd;
+	/* Those of system calls are not for everybody to see. */
+	attr.exclude_kernel = 1;
+	return sys(__NR_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static void begin(struct watch *w, unsigned int n)
+{
+	const int64_t fd = open_event(n);
+
+	w->refused = true;
+	if (fd < 0)
+		return;
+	for (unsigned int pages = PAGES_MOST; pages && !w->page; pages /= 4) {
+		const uint64_t size = (1 + pages) * PAGE;
+		const int64_t at =
+			sys(__NR_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+		if (sys_failed(at))
+			continue;
+		memory_own((uint64_t)at, (uint64_t)at + size);
+		w->page = (struct perf_event_mmap_page *)at;
+		w->size = size;
+	}
+	sys(__NR_close, fd);
+	w->refused = !w->page;
+	w->nr = 0;
+	w->offset = INT64_MIN;
+}
+
+static void end(struct watch *w)
+{
+	if (w->page)
+		memory_free(w->page, w->size);
+	w->page = NULL;
+	w->drained = false;
+}
+
+void faults_follow(struct thread *thread)
+{
+	struct task *task = thread->task;
+	const uint64_t sampled = thread->events.sampled & KINDS_FAULTS;
+
+	if (!sampled && !task->faults)
+		return;
+	/* A child of vfork(2) leaves its parent what it maps. */
+	if (!task->faults && core_settings()->host && !task->vfork)
+		task->faults = memory_allocate(sizeof(*task->faults), 0);
+	if (!task->faults)
+		return;
+	for (unsigned int n = 0; n < KINDS; n++) {
+		struct watch *w = &task->faults->of[n];
+		const bool wanted = sampled >> (CORE_PAGE_FAULTS + n) & 1;
+
+		if (wanted && !w->page && !w->refused)
+			begin(w, n);
+		else if (!wanted)
+			end(w);
+	}
+}
+
+void faults_end(struct task *task)
+{
+	if (!task->faults)
+		return;
+	for (unsigned int n = 0; n < KINDS; n++)
+		end(&task->faults->of[n]);
+	memory_free(task->faults, sizeof(*task->faults));
+	task->faults = NULL;
+}
+
+void faults_forked(struct task *task)
+{
+	if (!task->faults)
+		return;
+	for (unsigned int n = 0; n < KINDS; n++)
+		task->faults->of[n] = (struct watch){.page = NULL};
+}
+
+/* ---- records ---- */
+
+/* A ring is of whole words. */
+static void read_words(const struct watch *w, uint64_t at, void *to, size_t size)
+{
+	const char *data = (const char *)w->page + w->page->data_offset;
+
+	for (size_t i = 0; i < size; i += 8)
+		memcpy((char *)to + i, data + ((at + i) & (w->page->data_size - 1)), 8);
+}
+
+/* The program's address for one in the code cache; 0: it was in a system call, or in the runtime.
+ */
+static uint64_t program_address(struct thread *thread, uint64_t ip)
+{
+	struct regs regs = {.rip = ip};
+	struct counts counts;
+
+	return translate_recover(thread, &regs, &counts) == TRANSLATE_INSIDE ? regs.rip : 0;
+}
+
+static void take(struct thread *thread, struct watch *w)
+{
+	const uint64_t head = __atomic_load_n(&w->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = w->page->data_tail;
+	struct record record;
+
+	for (; head - tail >= sizeof(record.header); tail += record.header.size) {
+		read_words(w, tail, &record, sizeof(record.header));
+		if (record.header.size < sizeof(record.header) || record.header.size > head - tail)
+			break;
+		if (record.header.type != PERF_RECORD_SAMPLE || record.header.size < sizeof(record))
+			continue;
+		read_words(w, tail, &record, sizeof(record));
+		w->last[w->nr % KEPT].ip = program_address(thread, record.ip);
+		w->last[w->nr++ % KEPT].address = record.address;
+	}
+	__atomic_store_n(&w->page->data_tail, tail, __ATOMIC_RELEASE);
+	w->drained = true;
+}
+
+void faults_drain(struct thread *thread)
+{
+	struct task *task = thread->task;
+
+	if (!task->faults)
+		return;
+	/* What the cache holds stays. */
+	translate_lock();
+	for (unsigned int n = 0; n < KINDS; n++)
+		if (task->faults->of[n].page)
+			take(thread, &task->faults->of[n]);
+	translate_unlock();
+}
+
+void faults_counted(struct task *task, enum core_kind kind, uint64_t value)
+{
+	struct watch *w;
+	int64_t ahead;
+
+	if (!task->faults)
+		return;
+	w = watch_of(task, kind);
+	if (!w->page || !w->drained)
+		return;
+	w->drained = false;
+	ahead = (int64_t)(value - w->nr);
+	if (ahead < w->offset || ahead > w->offset + FEW)
+		w->offset = ahead;
+}
+
+bool faults_find(const struct task *task, enum core_kind kind, uint64_t number,
+		 struct core_cause *cause)
+{
+	const struct watch *w;
+	uint64_t record;
+
+	if (!task->faults)
+		return false;
+	w = watch_of(task, kind);
+	record = number - (uint64_t)w->offset - 1;
+	if (!w->page || w->nr - record - 1 >= KEPT || record >= w->nr)
+		return false;
+	cause->address = w->last[record % KEPT].address;
+	if (w->last[record % KEPT].ip) {
+		cause->ip = w->last[record % KEPT].ip;
+		cause->since = CORE_SINCE_MORE;
+	}
+	return true;
+}

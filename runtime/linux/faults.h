@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where page faults were. getrusage(2) counts them and does not say; an event of the kernel's of
+ * the thread itself does, where the kernel gives one. It is opened while somebody samples page
+ * faults.
+ */
+#ifndef RUNTIME_LINUX_FAULTS_H
+#define RUNTIME_LINUX_FAULTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/kinds.h"
+
+struct core_cause;
+struct task;
+struct thread;
+
+#define KINDS_FAULTS                                                                               \
+	(CORE_KIND_BIT(CORE_PAGE_FAULTS) | CORE_KIND_BIT(CORE_PAGE_FAULTS_MIN) |                   \
+	 CORE_KIND_BIT(CORE_PAGE_FAULTS_MAJ))
+
+/* The caller's: opens and closes events as thread->events.sampled says. */
+void faults_follow(struct thread *thread);
+
+/* Takes in what the kernel has told. Wants the translator unlocked. */
+void faults_drain(struct thread *thread);
+
+/* There have been @value of @kind by now. */
+void faults_counted(struct task *task, enum core_kind kind, uint64_t value);
+
+/* The @number-th of @kind, if that is known. */
+bool faults_find(const struct task *task, enum core_kind kind, uint64_t number,
+		 struct core_cause *cause);
+
+/* The thread ends; or it is the child of fork(2), which has none of the kernel's mappings. */
+void faults_end(struct task *task);
+void faults_forked(struct task *task);
+
+#endif

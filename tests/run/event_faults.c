@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Samples of page faults: where each was, and what had touched it. Where the kernel helps the
+ * addresses are its own.
+ */
+#include "event_case.h"
+
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAGES = 40, BIG_RING = PAGE + 16 * PAGE };
+
+struct sample {
+	struct perf_event_header header;
+	uint64_t ip;
+	uint32_t pid, tid;
+	uint64_t address;
+};
+
+static int open_samples(unsigned int config, unsigned int period, struct sample **samples,
+			struct perf_event_mmap_page **page)
+{
+	struct perf_event_attr attr = faults();
+	int fd;
+
+	attr.config = config;
+	attr.sample_period = period;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_ADDR;
+	attr.disabled = 1;
+	fd = own_event(&attr);
+	*page = mmap(NULL, BIG_RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	need(*page != MAP_FAILED);
+	*samples = (struct sample *)((char *)*page + PAGE);
+	return fd;
+}
+
+static volatile char *new_pages(void)
+{
+	char *memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+
+	need(memory != MAP_FAILED);
+	madvise(memory, PAGES * PAGE, MADV_NOHUGEPAGE);
+	return memory;
+}
+
+/* One instruction of it stores. */
+static __attribute__((noinline, noclone)) void touch(volatile char *memory, int nr)
+{
+	for (int i = 0; i < nr; i++)
+		memory[i * PAGE + 16] = 1;
+}
+
+/* How many of the pages are told, in order, as touched there. */
+static int told(const struct perf_event_mmap_page *page, const struct sample *samples,
+		const volatile char *memory, int step)
+{
+	const uint64_t nr = page->data_head / sizeof(*samples);
+	int next = step - 1, found = 0;
+
+	for (uint64_t i = 0; i < nr; i++) {
+		if (samples[i].address != (uintptr_t)(memory + next * PAGE + 16) ||
+		    samples[i].ip - (uintptr_t)touch >= 64)
+			continue;
+		found++;
+		next += step;
+	}
+	return found;
+}
+
+static void case_addresses(void)
+{
+	static const unsigned int configs[] = {PERF_COUNT_SW_PAGE_FAULTS,
+					       PERF_COUNT_SW_PAGE_FAULTS_MIN};
+	struct perf_event_mmap_page *page;
+	struct sample *samples;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		const int fd = open_samples(configs[i], 1, &samples, &page);
+		volatile char *memory = new_pages();
+
+		need(!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+		touch(memory, PAGES / 2);
+		getppid();
+		touch(memory + PAGES / 2 * PAGE, PAGES / 2);
+		need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+		say("pages told: %d\n", told(page, samples, memory, 1));
+		/* Again, with the event that was opened before. */
+		memory = new_pages();
+		need(!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+		touch(memory, PAGES);
+		need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+		say("pages told: %d\n", told(page, samples, memory, 1));
+		munmap(page, BIG_RING);
+		close(fd);
+	}
+}
+
+/* A child has an event of its own; what its parent's event was told it does not inherit. */
+static void case_children(void)
+{
+	struct perf_event_mmap_page *page;
+	struct sample *samples;
+	int fd = open_samples(PERF_COUNT_SW_PAGE_FAULTS, 1, &samples, &page), status;
+	volatile char *memory = new_pages();
+	pid_t child;
+
+	need(!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	touch(memory, 5);
+	child = fork();
+	if (!child) {
+		struct perf_event_mmap_page *own_page;
+		struct sample *own;
+		int own_fd = open_samples(PERF_COUNT_SW_PAGE_FAULTS, 1, &own, &own_page);
+
+		memory = new_pages();
+		need(!ioctl(own_fd, PERF_EVENT_IOC_ENABLE, 0));
+		touch(memory, 20);
+		need(!ioctl(own_fd, PERF_EVENT_IOC_DISABLE, 0));
+		_exit(told(own_page, own, memory, 1));
+	}
+	need(waitpid(child, &status, 0) == child);
+	say("of the child: %d\n", WEXITSTATUS(status));
+	memory = new_pages();
+	touch(memory, 20);
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	say("of the parent: %d\n", told(page, samples, memory, 1));
+}
+
+static void *thread(void *result)
+{
+	struct perf_event_mmap_page *page;
+	struct sample *samples;
+	int fd = open_samples(PERF_COUNT_SW_PAGE_FAULTS, 1, &samples, &page);
+	volatile char *memory = new_pages();
+
+	need(!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	touch(memory, 30);
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	*(int *)result = told(page, samples, memory, 1);
+	munmap(page, BIG_RING);
+	return NULL; /* the event is still open */
+}
+
+static void case_threads(void)
+{
+	for (int round = 0; round < 5; round++) {
+		pthread_t threads[4];
+		int results[4];
+
+		for (int i = 0; i < 4; i++)
+			need(!pthread_create(&threads[i], NULL, thread, &results[i]));
+		for (int i = 0; i < 4; i++)
+			need(!pthread_join(threads[i], NULL));
+		say("%d %d %d %d\n", results[0], results[1], results[2], results[3]);
+	}
+}
+
+const struct test_case cases[] = {
+	{"addresses", case_addresses},
+	{"children", case_children},
+	{"threads", case_threads},
+	{NULL, NULL},
+};
