@@ -134,10 +134,9 @@ static void say(const char *why, struct tally_events *events)
 int tool_enter_user_mode(const struct tool_counting *counting, const char *why,
 			 struct tally_events *events)
 {
-	static char run[] = "run", end[] = "--", kernel[] = "--pmu=kernel";
+	static char run[] = "run", end[] = "--";
 	const size_t argc = (size_t)counting->argc;
-	size_t operands = (size_t)counting->operands, nr = 0;
-	char **words = calloc(argc + 6, sizeof(*words)), path[PATH_MAX];
+	char **words = calloc(argc + 5, sizeof(*words)), path[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
 	if (!words || length <= 0) {
@@ -146,17 +145,13 @@ int tool_enter_user_mode(const struct tool_counting *counting, const char *why,
 				 words ? "/proc is not mounted" : "out of memory");
 	}
 	path[length] = '\0';
-	if (operands > 1 && !strcmp(counting->argv[operands - 1], end))
-		operands--;
-	words[nr++] = path;
-	words[nr++] = run;
-	words[nr++] = end;
-	words[nr++] = path;
-	for (size_t i = 0; i < argc; i++) {
-		if (i == operands)
-			words[nr++] = kernel; /* the last one counts */
-		words[nr++] = counting->argv[i];
-	}
+	words[0] = path;
+	words[1] = run;
+	words[2] = end;
+	words[3] = path;
+	/* As they were typed, since recordings tell. In a run nobody asks for another one. */
+	for (size_t i = 0; i < argc; i++)
+		words[4 + i] = counting->argv[i];
 	if (why)
 		say(why, events);
 	fflush(NULL);
@@ -184,7 +179,6 @@ int tool_choose_counting(struct tool_counting *counting, const struct tool_comma
 	}
 	if (found < 0)
 		return found;
-	counting->operands = parse.index;
 	if (counting->pmu == TOOL_PMU_AUTO && parse.index < argc && !tally_user_mode())
 		counting->own = own;
 	if (counting->pmu != TOOL_PMU_USER || tally_user_mode())

@@ -31,8 +31,8 @@ enum tool_pmu {
 /* What a command line says of it. */
 struct tool_counting {
 	enum tool_pmu pmu;
-	const char *own;    /* why -e can be parsed in user mode alone; NULL if that is not so */
-	int argc, operands; /* operands: where the command begins, argc if there is none */
+	const char *own; /* why -e can be parsed in user mode alone; NULL if that is not so */
+	int argc;
 	char **argv;
 };
 

@@ -104,9 +104,12 @@ def case_events_of_user_mode_are_not_called_hardware():
     sources = {}
     for event in 'cycles', 'instructions', 'cpu-clock':
         path = os.path.join(FOLDER, event)
-        equal(tally('record', '--pmu=user', '-e', event, '-o', path, '--', CALLS,
-                    '20').returncode, 0)
-        found, = tally_json('report', '-i', path, '-j')['events']
+        typed = ['record', '--pmu=user', '-e', event, '-o', path, '--', CALLS, '20']
+        equal(tally(*typed).returncode, 0)
+        report = tally_json('report', '-i', path, '-j')
+        found, = report['events']
+        # It has become another process on the way.
+        equal(report['recorded_by'], ' '.join(['tally', *typed]))
         sources[event] = found['source'].split(',')[0]
     equal(sources, {'cycles': 'computed by the model of user mode (tally run)',
                     'instructions': 'counted in user mode (tally run)',
