@@ -181,6 +181,18 @@ static int64_t node_call(struct syscall *call, const struct virtual_node *node)
 	}
 }
 
+/* By how it ends: then a link before that is followed in any case. */
+static bool means_folder(const char *path)
+{
+	const char *end = path + strlen(path);
+
+	if (end > path && end[-1] == '.')
+		end--;
+	if (end > path && end[-1] == '.')
+		end--;
+	return *path && (end == path || end[-1] == '/');
+}
+
 int64_t virtual_path_call(struct thread *thread, struct syscall *call, int64_t dirfd,
 			  const char *path, bool follow)
 {
@@ -194,8 +206,7 @@ int64_t virtual_path_call(struct thread *thread, struct syscall *call, int64_t d
 	if (number == __NR_readlink || number == __NR_readlinkat ||
 	    (open_flags(call, &flags) && flags & O_NOFOLLOW))
 		follow = false;
-	/* A folder is meant, so a link is followed in any case. */
-	if (path[strlen(path) - 1] == '/')
+	if (means_folder(path))
 		follow = true;
 	if (path[0] != '/') {
 		if (!virtual_folder_of((int)dirfd, &folder))

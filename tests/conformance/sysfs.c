@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* /proc/sys/kernel/perf_event_* and /sys/bus/event_source/devices. */
 #include <dirent.h>
+#include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -248,6 +250,36 @@ ABI_CASE("sysfs.type sysfs.devices",
 		seen[type] = true;
 		if (strcmp(unit->d_name, "cpu") == 0)
 			CHECK_EQ(type, PERF_TYPE_RAW);
+	}
+	closedir(units);
+}
+
+ABI_CASE("sysfs.devices", "a unit is a link on the bus, and a folder by each name that means one")
+{
+	static const char *const names[] = {"/",	 "/.",	       "/./.",
+					    "/power/..", "/events/..", "/format/.."};
+	DIR *units = opendir(devices);
+	struct dirent *unit;
+
+	if (!units)
+		CANNOT("no %s", devices);
+	while ((unit = readdir(units))) {
+		char path[600];
+		struct stat file;
+
+		if (unit->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", devices, unit->d_name);
+		CHECK_OK(lstat(path, &file));
+		CHECK(S_ISLNK(file.st_mode));
+		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+			snprintf(path, sizeof(path), "%s/%s%s", devices, unit->d_name, names[i]);
+			/* Not every unit has all folders. */
+			if (lstat(path, &file))
+				CHECK_EQ(errno, ENOENT);
+			else
+				CHECK(S_ISDIR(file.st_mode));
+		}
 	}
 	closedir(units);
 }
