@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -182,6 +183,7 @@ static void settle(const struct monitor_options *options)
 		.breakpoint_type = PERF_TYPE_BREAKPOINT,
 		.host = options->host && kernel_has_events(),
 		.vendor = vendor(),
+		.seccomp = (uint32_t)prctl(PR_GET_SECCOMP),
 		.machine = options->machine,
 	};
 

@@ -5,11 +5,16 @@
  */
 #include "event_case.h"
 
+#include <linux/filter.h>
 #include <linux/perf_event.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -161,9 +166,32 @@ static void case_threads(void)
 	}
 }
 
+/* Who may not open events any more goes on, whether or not somebody knows where its faults are. */
+static void case_confined(void)
+{
+	static struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_perf_event_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
+	struct perf_event_mmap_page *page;
+	struct sample *samples;
+	int fd = open_samples(PERF_COUNT_SW_PAGE_FAULTS, 1, &samples, &page);
+
+	need(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	need(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+	need(!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	touch(new_pages(), PAGES);
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	say("samples: %d\n", page->data_head >= PAGES * sizeof(*samples));
+}
+
 const struct test_case cases[] = {
 	{"addresses", case_addresses},
 	{"children", case_children},
 	{"threads", case_threads},
+	{"confined", case_confined},
 	{NULL, NULL},
 };
