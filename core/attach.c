@@ -162,6 +162,7 @@ struct core_event *core_copy_event(struct core_task *task, struct core_event *ev
 	copy->cpu = event->cpu;
 	copy->cgroup = event->cgroup;
 	copy->parent = core_index(event);
+	copy->paused = like->paused;
 	core_sampling_init(copy);
 	core_attach_event(task, copy, leader, core_enabled(like) ? CORE_INACTIVE : CORE_OFF);
 	core_add_child(event, copy);

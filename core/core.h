@@ -44,6 +44,7 @@ struct core_settings {
 	uint32_t cpus;		      /* online: what may be locked grows with them */
 	uint32_t tsc_mult, tsc_shift; /* ns = tsc * mult >> shift; mult 0: nobody has asked yet */
 	uint32_t cpu_type, breakpoint_type; /* numbers of PMUs in sysfs */
+	uint32_t trace_type;		    /* likewise; 0: there is none */
 	uint32_t host;			    /* 1: the kernel counts what it can */
 	uint32_t vendor;		    /* enum core_vendor */
 	uint32_t seccomp;		    /* the mode that the run has begun in */
@@ -276,6 +277,16 @@ static inline uint64_t core_counter_read(const struct core_task *task, enum core
 	}
 	return value;
 }
+
+/*
+ * The caller's: it has executed branches, and where they led; for the event of core_task.tracing.
+ * That is as long as an event that traces is active, and its thread has followed.
+ */
+struct core_branch {
+	uint64_t from, to; /* the instruction's address, and that of the next one */
+	uint64_t flags;	   /* 0 */
+};
+void core_trace(struct core_task *task, const struct core_branch *branches, size_t nr);
 
 /* ---- what the program did: records for whoever asked (core/sideband.c) ---- */
 

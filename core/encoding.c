@@ -5,6 +5,7 @@
 #include <linux/hw_breakpoint.h>
 #include <stdbool.h>
 
+#include "core/aux.h"
 #include "core/core.h"
 
 /* ---- generic events ---- */
@@ -363,6 +364,8 @@ int core_encoding(const struct perf_event_attr *attr)
 		kind = breakpoint_kind(attr);
 		break;
 	default:
+		if (core_aux_fills(attr))
+			return CORE_TRACE; /* also where there is nothing to be traced */
 		if (attr->type != PERF_TYPE_RAW && attr->type != pmu_type())
 			return -ENOENT;
 		kind = raw_kind(attr->config);

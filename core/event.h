@@ -24,6 +24,10 @@
 /* The newest struct perf_event_attr that we know: 6.18's. */
 #define CORE_ATTR_SIZE 136
 
+/* attr.aux_action lies there; what it may have. */
+#define CORE_AT_AUX_ACTION 116
+enum { CORE_AUX_START_PAUSED = 1, CORE_AUX_PAUSE = 2, CORE_AUX_RESUME = 4 };
+
 enum core_state {
 	CORE_FREE,     /* nobody's */
 	CORE_OFF,      /* disabled */
@@ -55,6 +59,8 @@ struct core_event {
 	bool hardware;		     /* takes a counter of the virtual PMU */
 	bool elsewhere;	     /* of leaders: nothing of the cgroup runs here, so no time passes */
 	bool closed;	     /* the last descriptor is gone: it goes on until it is unmapped */
+	bool started;	     /* of what was opened: PERF_RECORD_ITRACE_START has been told */
+	bool paused;	     /* attr.aux_pause: what it traces is not kept */
 	uint32_t generation; /* of the slot: an old number is told from a new event */
 	uint64_t id;
 	union {

@@ -20,7 +20,12 @@ int64_t fake_ring_map(uint32_t event, uint64_t offset, uint64_t size, bool writa
 
 void fake_ring_unmap(uint32_t event)
 {
-	core_view_end(FAKE_OWNER, event);
+	core_view_end(FAKE_OWNER, event, 0);
+}
+
+void fake_aux_unmap(uint32_t event, uint64_t offset)
+{
+	core_view_end(FAKE_OWNER, event, offset);
 }
 
 struct fake_ring fake_map(uint32_t event, unsigned int pages, bool writable)

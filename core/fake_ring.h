@@ -24,6 +24,7 @@ struct fake_ring {
 int64_t fake_ring_map(uint32_t event, uint64_t offset, uint64_t size, bool writable,
 		      const struct core_rights *rights);
 void fake_ring_unmap(uint32_t event);
+void fake_aux_unmap(uint32_t event, uint64_t offset);
 
 struct fake_ring fake_map(uint32_t event, unsigned int pages, bool writable);
 

@@ -83,6 +83,7 @@ enum core_kind {
 	/* Has a counter of its own in the event, or none. */
 	CORE_ZERO = CORE_COUNTED_KINDS, /* dummy, alignment and emulation faults, bpf-output */
 	CORE_BREAKPOINT,
+	CORE_TRACE, /* nothing is counted: branches go to the AUX area (core/aux.c) */
 
 	/* Several of the above together (core/sum.h). */
 	CORE_FIRST_SUM,

@@ -6,6 +6,7 @@
 
 #include "core/arena.h"
 #include "core/attach.h"
+#include "core/aux.h"
 #include "core/core.h"
 #include "core/count.h"
 #include "core/counter.h"
@@ -244,6 +245,7 @@ static void end_task(struct core_task *task)
 		core_close_event(opening);
 	task->opening = 0;
 	core_task_lock(task);
+	core_trace_end(task);
 	if (task->events)
 		core_tell_exit(task);
 	end_events(task, false);
@@ -368,6 +370,8 @@ void core_task_update(struct core_task *task)
 	core_task_followed(task);
 	if (task->turn_due)
 		core_take_turn(task);
+	if (task->tracing || __atomic_load_n(&task->extras, __ATOMIC_RELAXED) & CORE_EXTRA_TRACE)
+		core_trace_follow(task);
 	if (!__atomic_load_n(&task->sampled, __ATOMIC_RELAXED) && !task->counting_down)
 		return;
 	core_task_lock(task);

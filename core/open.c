@@ -6,6 +6,7 @@
 
 #include "core/arena.h"
 #include "core/attach.h"
+#include "core/aux.h"
 #include "core/core.h"
 #include "core/count.h"
 #include "core/encoding.h"
@@ -34,26 +35,53 @@ static bool names_vector_registers(const struct perf_event_attr *attr)
 	return (attr->sample_regs_user | attr->sample_regs_intr) >> PERF_REG_X86_XMM0;
 }
 
-/* The virtual PMU fills no AUX area, which could begin paused, */
-enum { AUX_START_PAUSED = 1 };
-
-static uint32_t aux_action(const struct core_event *event)
+/* What an event wants of an AUX area of its own. Nothing else than branches goes there: no samples
+ * (aux_output), by no unit. */
+static int check_own_aux(const struct core_event *event)
 {
-	uint32_t action;
+	const uint32_t action = core_aux_action(event);
 
-	memcpy(&action, event->attr_bytes + 116, sizeof(action));
-	return action;
+	if (event->attr.aux_output)
+		return -EOPNOTSUPP;
+	if (action & CORE_AUX_PAUSE && action & CORE_AUX_RESUME)
+		return -EINVAL;
+	if (action & CORE_AUX_START_PAUSED && !core_aux_fills(&event->attr))
+		return -EOPNOTSUPP;
+	return 0;
 }
 
-static bool fills_aux(const struct core_event *event)
-{
-	return event->attr.aux_output || aux_action(event) & AUX_START_PAUSED;
-}
-
-/* and of which others could take a part, or that they could pause and resume. */
+/* And of that of the event that leads its group: a part of it in each sample, or that it pauses. */
 static bool uses_aux(const struct core_event *event)
 {
-	return aux_action(event) || event->attr.aux_sample_size;
+	return core_aux_action(event) & (CORE_AUX_PAUSE | CORE_AUX_RESUME) ||
+	       event->attr.aux_sample_size;
+}
+
+/* ---- one at a time ---- */
+
+/*
+ * There is one unit that traces for each task: nobody shares it, nor do events of tasks with those
+ * of every task.
+ */
+static bool is_in_the_way(const struct core_event *other, const struct core_target *target)
+{
+	if (other->state == CORE_FREE || other->parent || other->kind != CORE_TRACE)
+		return false;
+	if (other->everybody != !target->task)
+		return true;
+	if (other->state == CORE_EXITED || (target->task && other->task != core_page(target->task)))
+		return false;
+	return other->cpu == target->cpu || other->cpu < 0 || target->cpu < 0;
+}
+
+static bool is_free(const struct core_event *event, const struct core_target *target)
+{
+	if (event->kind != CORE_TRACE)
+		return true;
+	for (uint32_t i = 1; i <= core_tree()->made; i++)
+		if (is_in_the_way(core_event(i), target))
+			return false;
+	return true;
 }
 
 /*
@@ -82,7 +110,7 @@ static int check_event(const struct core_event *event, const struct core_target 
 		       const struct core_rights *rights)
 {
 	const struct perf_event_attr *attr = &event->attr;
-	int kind;
+	int kind, err;
 
 	if (target->cpu < -1 || target->cpu >= (int)core_settings()->cpus)
 		return -EINVAL;
@@ -101,8 +129,9 @@ static int check_event(const struct core_event *event, const struct core_target 
 	if (attr->type == PERF_TYPE_BREAKPOINT && kind == CORE_ZERO && attr->bp_addr >> 63 &&
 	    !rights->perfmon)
 		return -EPERM;
-	if (fills_aux(event))
-		return -EOPNOTSUPP;
+	err = check_own_aux(event);
+	if (err)
+		return err;
 	if (attr->sample_type & PERF_SAMPLE_CALLCHAIN &&
 	    attr->sample_max_stack > core_settings()->max_stack)
 		return -EOVERFLOW;
@@ -202,14 +231,17 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	err = check_group(like, target, leader);
 	if (err)
 		return err;
-	if (uses_aux(like))
+	if (uses_aux(like) && (!leader || !core_aux_fills(&leader->attr)))
 		return -EINVAL;
+	if (!is_free(like, target))
+		return -EBUSY;
 	event = core_event_make();
 	if (!event)
 		return -ENOMEM;
 	memcpy(event->attr_bytes, like->attr_bytes, sizeof(event->attr_bytes));
 	event->kind = like->kind;
 	event->hardware = like->hardware;
+	event->paused = core_aux_action(like) & CORE_AUX_START_PAUSED;
 	event->everybody = !target->task;
 	event->cpu = target->cpu;
 	event->cgroup = target->cgroup;

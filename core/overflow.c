@@ -13,6 +13,7 @@
 #include <signal.h>
 
 #include "core/arena.h"
+#include "core/aux.h"
 #include "core/core.h"
 #include "core/count.h"
 #include "core/counter.h"
@@ -220,8 +221,13 @@ static void switch_off(struct core_event *event)
 static bool happen(struct core_event *event, const struct core_hit *hit)
 {
 	bool last = event->limit && !--event->limit;
+	const uint32_t action = core_aux_action(event);
 
+	if (action & CORE_AUX_PAUSE)
+		core_trace_pause(event, true);
 	core_sample(event, hit);
+	if (action & CORE_AUX_RESUME)
+		core_trace_pause(event, false);
 	if (last)
 		switch_off(event);
 	if (event->attr.sigtrap)

@@ -28,7 +28,7 @@
 enum { VICTIM = FIRST_PAGE, HEIR = FIRST_PAGE + 1, OTHER, CHILD };
 
 /* How many deaths of each call, about. */
-enum { DEATHS = 150, STEPS_MAX = 1000000 };
+enum { TRACE_TYPE = 1000, DEATHS = 150, STEPS_MAX = 1000000 };
 
 static const struct core_rights rights = {.mlock = UINT64_MAX};
 
@@ -212,7 +212,8 @@ static unsigned int die_in(call *what, unsigned int most)
 
 /* ---- who goes on ---- */
 
-static uint32_t leader, member, everybodys, output;
+static uint32_t leader, member, everybodys, output, traced;
+static int64_t first_pages;
 
 /* The victim's end is seen, and all is taken back that the living have. */
 static void go_on(void)
@@ -236,6 +237,8 @@ static void go_on(void)
 	assert_true(core_rings_made() < 16);
 	for (uint32_t i = 1; i <= core_rings_made(); i++)
 		assert_int_equal(core_ring(i)->at, 0);
+	for (uint32_t i = 1; i <= core_rings_made(); i++)
+		assert_int_equal(core_ring(i)->aux.size, 0);
 	/* And it is as good as new. */
 	{
 		struct perf_event_attr attr = test_instructions();
@@ -243,7 +246,9 @@ static void go_on(void)
 
 		tree_work(100);
 		assert_int_equal(tree_value(event), 100);
-		assert_true(fake_ring_map(event, 0, 3 * ARENA_PAGE, true, &rights) > 0);
+		/* No page is lost. */
+		assert_int_equal(fake_ring_map(event, 0, 3 * ARENA_PAGE, true, &rights),
+				 first_pages);
 		fake_ring_unmap(event);
 		tree_close(event);
 	}
@@ -264,7 +269,8 @@ static void begin(void)
 	attr = test_instructions();
 	everybodys = tree_open(&attr, NULL, 0, 0);
 	output = tree_open(&attr, core_task(VICTIM), 0, 0);
-	assert_true(fake_ring_map(everybodys, 0, 3 * ARENA_PAGE, true, &rights) > 0);
+	first_pages = fake_ring_map(everybodys, 0, 3 * ARENA_PAGE, true, &rights);
+	assert_true(first_pages > 0);
 }
 
 static void kill_all_the_way(call *prepare, call *what)
@@ -350,6 +356,45 @@ static void redirect(void)
 	core_set_output(output, everybodys);
 }
 
+enum { AREA_AT = 2 * ARENA_PAGE, AREA = 2 * ARENA_PAGE };
+
+static void have_traced(void)
+{
+	struct perf_event_attr attr = test_attr(TRACE_TYPE, 0);
+	struct perf_event_mmap_page *page;
+
+	core_tree()->settings.trace_type = TRACE_TYPE;
+	traced = tree_open(&attr, core_task(VICTIM), -1, 0);
+	page = fake_map(traced, 1, true).page;
+	page->aux_offset = AREA_AT;
+	page->aux_size = AREA;
+}
+
+static void map_area(void)
+{
+	fake_ring_map(traced, AREA_AT, AREA, true, &rights);
+}
+
+static void have_area(void)
+{
+	have_traced();
+	map_area();
+	tree_run(VICTIM);
+}
+
+static void unmap_area(void)
+{
+	fake_aux_unmap(traced, AREA_AT);
+}
+
+/* More than there is room for, and announced in between. */
+static void trace(void)
+{
+	static const struct core_branch branches[400];
+
+	core_trace(core_task(VICTIM), branches, 400);
+}
+
 #define CASE(name, prepare, what)                                                                  \
 	static void name(void **state)                                                             \
 	{                                                                                          \
@@ -368,6 +413,9 @@ CASE(mapping, NULL, map)
 CASE(unmapping, NULL, unmap)
 CASE(unmapping_what_is_closed, close_mapped, unmap)
 CASE(redirecting, NULL, redirect)
+CASE(mapping_an_area, have_traced, map_area)
+CASE(unmapping_an_area, have_area, unmap_area)
+CASE(tracing, have_area, trace)
 
 int main(void)
 {
@@ -383,6 +431,9 @@ int main(void)
 		cmocka_unit_test(unmapping),
 		cmocka_unit_test(unmapping_what_is_closed),
 		cmocka_unit_test(redirecting),
+		cmocka_unit_test(mapping_an_area),
+		cmocka_unit_test(unmapping_an_area),
+		cmocka_unit_test(tracing),
 	};
 
 	return cmocka_run_group_tests_name("core: killed anywhere", tests, NULL, NULL);

@@ -50,8 +50,7 @@ void core_ring_unlock(struct core_ring *ring)
 	core_unlock(&ring->lock);
 }
 
-/* Marks it as ready; wakes who polls its events. With its lock. */
-static void wake(struct core_ring *ring)
+void core_ring_wake(struct core_ring *ring)
 {
 	/* Nobody has looked since the last time: they are awake, or will look before they sleep. */
 	if (__atomic_exchange_n(&ring->ready, POLLIN | POLLRDNORM, __ATOMIC_ACQ_REL))
@@ -186,7 +185,7 @@ void core_output_end(struct core_output *out, bool sample)
 		out->wake = true;
 	}
 	if (out->wake)
-		wake(ring);
+		core_ring_wake(ring);
 	core_ring_unlock(ring);
 	if (out->wake && !sample) /* of samples overflows tell, each */
 		core_signal_owner(out->event, POLL_IN);

@@ -21,6 +21,19 @@
 
 #include "core/event.h"
 
+/* The AUX area of a ring: core/aux.c. */
+struct core_aux {
+	uint32_t maps;
+	bool overwrite;
+	uint64_t at, size;  /* 0: none */
+	uint64_t offset;    /* in the descriptor, as the program chose */
+	uint64_t head;	    /* counts bytes */
+	uint64_t told;	    /* of them in records */
+	uint32_t writer;    /* page of the task that has written what has not been told */
+	uint64_t wakeup;    /* who waits is woken when the head is as far behind it as ... */
+	uint64_t watermark; /* ... this; then a record is due, too */
+};
+
 struct core_ring {
 	uint32_t lock;
 	uint32_t events; /* the first event that writes to it: core_event.ring_next */
@@ -37,15 +50,7 @@ struct core_ring {
 	uint32_t samples;   /* since the last wakeup: attr.wakeup_events */
 	uint64_t lost;	    /* records not yet told of */
 
-	struct {
-		uint32_t maps;
-		bool overwrite;
-		uint64_t at, size;  /* 0: none */
-		uint64_t offset;    /* in the descriptor, as the program chose */
-		uint64_t head;	    /* counts bytes */
-		uint64_t told;	    /* of them in records */
-		uint64_t watermark; /* a record is due after so many */
-	} aux;
+	struct core_aux aux;
 
 	/* Locked memory, in pages: of the share that everybody has, and of the process's own. */
 	uint32_t locked, pinned, aux_locked, aux_pinned;
@@ -62,8 +67,8 @@ struct core_ring {
 struct core_rights;
 int core_map_ring(struct core_event *event, uint64_t offset, uint64_t size, bool writable,
 		  const struct core_rights *rights);
-/* One of them is gone. */
-void core_unmap_ring(struct core_event *event);
+/* One of them is gone: of the ring, or of the AUX area. */
+void core_unmap_ring(struct core_event *event, bool aux);
 
 /* core/repair.h: rings without mappings are none, nor are pages without rings. */
 void core_rings_sift(void);
@@ -78,6 +83,9 @@ struct core_ring *core_ring(uint32_t index);
 /* The ring of @event or of the event that it is a copy of, locked; NULL: it has none. */
 struct core_ring *core_ring_lock(const struct core_event *event);
 void core_ring_unlock(struct core_ring *ring);
+
+/* Marks it as ready, and wakes who polls its events. With its lock. */
+void core_ring_wake(struct core_ring *ring);
 
 /* By the signal that it asked for, if it has. */
 void core_signal_owner(struct core_event *event, int band);

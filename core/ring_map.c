@@ -8,6 +8,7 @@
 
 #include "core/arena.h"
 #include "core/attach.h"
+#include "core/aux.h"
 #include "core/core.h"
 #include "core/host.h"
 #include "core/lock.h"
@@ -222,7 +223,50 @@ static int map_ring(struct core_event *event, uint64_t pages, bool writable,
 	return 0;
 }
 
-static int map_aux(struct core_event *event, uint64_t offset, uint64_t size)
+/* ---- the AUX area ---- */
+
+/* Where nothing was asked for it is half of the area: then one half is read while the other is
+ * written. What is overwritten nobody waits for. */
+static uint64_t aux_watermark_of(const struct perf_event_attr *attr, uint64_t size, bool writable)
+{
+	uint64_t half = size / 2 < UINT32_MAX ? size / 2 : UINT32_MAX;
+
+	if (!writable)
+		return 0;
+	return attr->aux_watermark ? attr->aux_watermark : half;
+}
+
+static int make_aux(struct core_event *event, uint64_t offset, uint64_t size, bool writable,
+		    const struct core_rights *rights)
+{
+	struct core_ring *ring = core_ring(event->ring);
+	struct charge cost;
+	uint64_t at;
+
+	if (!charge(size / ARENA_PAGE, caller(), rights, &cost))
+		return -EPERM;
+	if (!core_aux_fills(&event->attr))
+		return -EOPNOTSUPP;
+	at = core_pages_take(size / ARENA_PAGE);
+	if (!at)
+		return -ENOMEM;
+	core_lock(&ring->lock);
+	ring->aux = (struct core_aux){
+		.maps = 1,
+		.overwrite = !writable,
+		.at = at,
+		.size = size,
+		.offset = offset,
+		.watermark = aux_watermark_of(&event->attr, size, writable),
+	};
+	ring->aux_locked = cost.locked;
+	ring->aux_pinned = cost.pinned;
+	core_unlock(&ring->lock);
+	return 0;
+}
+
+static int map_aux(struct core_event *event, uint64_t offset, uint64_t size, bool writable,
+		   const struct core_rights *rights)
 {
 	struct core_ring *ring = core_ring(event->ring);
 	const struct perf_event_mmap_page *page;
@@ -230,10 +274,35 @@ static int map_aux(struct core_event *event, uint64_t offset, uint64_t size)
 	if (!event->ring)
 		return -EINVAL;
 	page = mmap_page(ring);
-	if (page->aux_offset < ARENA_PAGE + ring->size || page->aux_offset != offset ||
-	    page->aux_size != size || !is_power_of_two(size))
+	/* The program may write there at any time. */
+	if (__atomic_load_n(&page->aux_offset, __ATOMIC_RELAXED) != offset ||
+	    __atomic_load_n(&page->aux_size, __ATOMIC_RELAXED) != size ||
+	    offset < ARENA_PAGE + ring->size || !is_power_of_two(size))
 		return -EINVAL;
-	return -EOPNOTSUPP;
+	if (ring->aux.size && (ring->aux.offset != offset || ring->aux.size != size))
+		return -EINVAL;
+	/* It goes with the ring, which goes with the mappings of the event that it was made for. */
+	if (!event->maps)
+		return -EBUSY;
+	if (!ring->aux.size)
+		return make_aux(event, offset, size, writable, rights);
+	ring->aux.maps++;
+	return 0;
+}
+
+/* Nobody writes there any more; whoever has the pages next finds zeros there. */
+static void free_aux(struct core_ring *ring)
+{
+	const struct core_aux aux = ring->aux;
+
+	if (!aux.size)
+		return;
+	core_lock(&ring->lock);
+	ring->aux = (struct core_aux){0};
+	ring->aux_locked = ring->aux_pinned = 0;
+	core_unlock(&ring->lock);
+	core_host_discard(aux.at, aux.size);
+	core_pages_give(aux.at, aux.size / ARENA_PAGE);
 }
 
 int core_map_ring(struct core_event *event, uint64_t offset, uint64_t size, bool writable,
@@ -244,7 +313,7 @@ int core_map_ring(struct core_event *event, uint64_t offset, uint64_t size, bool
 	if (!size || size % ARENA_PAGE || (event->cpu < 0 && event->attr.inherit))
 		return -EINVAL;
 	if (offset)
-		return map_aux(event, offset, size);
+		return map_aux(event, offset, size, writable, rights);
 	return map_ring(event, pages, writable, rights);
 }
 
@@ -254,6 +323,7 @@ static void free_pages(struct core_ring *ring)
 {
 	uint64_t at = ring->at, size = ring->size;
 
+	free_aux(ring);
 	while (ring->events) {
 		struct core_event *event = core_event(ring->events);
 
@@ -268,11 +338,17 @@ static void free_pages(struct core_ring *ring)
 	core_pages_give(at, 1 + size / ARENA_PAGE);
 }
 
-void core_unmap_ring(struct core_event *event)
+void core_unmap_ring(struct core_event *event, bool aux)
 {
-	if (!event->maps || --event->maps)
+	struct core_ring *ring = core_ring(event->ring);
+
+	if (!event->maps)
 		return;
-	free_pages(core_ring(event->ring));
+	if (aux && ring->aux.maps && !--ring->aux.maps)
+		free_aux(ring);
+	if (--event->maps)
+		return;
+	free_pages(ring);
 	if (event->closed)
 		core_release_event(event);
 }
@@ -292,6 +368,21 @@ static bool is_mapped(uint32_t index)
 	return event->state != CORE_FREE && event->ring == index && event->maps;
 }
 
+static void sift_aux(struct core_ring *ring, bool stays)
+{
+	if (!ring->aux.size)
+		return;
+	if (stays) {
+		core_pages_have(ring->aux.at, ring->aux.size / ARENA_PAGE);
+		return;
+	}
+	core_host_discard(ring->aux.at, ring->aux.size);
+	core_lock(&ring->lock);
+	ring->aux = (struct core_aux){0};
+	ring->aux_locked = ring->aux_pinned = 0;
+	core_unlock(&ring->lock);
+}
+
 void core_rings_sift(void)
 {
 	core_pages_forget();
@@ -299,13 +390,16 @@ void core_rings_sift(void)
 		struct core_ring *ring = core_ring(i);
 
 		if (ring->at && !is_mapped(i)) {
+			sift_aux(ring, false);
 			core_host_discard(ring->at, ring->size + ARENA_PAGE);
 			core_lock(&ring->lock);
 			clear(ring);
 			core_unlock(&ring->lock);
 		}
-		if (ring->at)
+		if (ring->at) {
 			core_pages_have(ring->at, 1 + ring->size / ARENA_PAGE);
+			sift_aux(ring, ring->aux.maps);
+		}
 	}
 	for (uint32_t i = 1; i <= core_tree()->made; i++)
 		if (core_event(i)->ring && !core_ring(core_event(i)->ring)->at)

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/arena.h"
+#include "core/aux.h"
 #include "core/branches.h"
 #include "core/core.h"
 #include "core/host.h"
@@ -63,6 +64,7 @@ struct gathered {
 	size_t branches;
 	struct perf_branch_entry branch[CORE_BRANCH_STACK];
 	size_t stack; /* bytes of it that there is room for */
+	size_t aux;   /* likewise, of what there is in the AUX area */
 	size_t size;
 };
 
@@ -125,13 +127,11 @@ static void gather_chain(struct gathered *sample)
 	sample->frames += core_host_callchain(sample->regs, sample->chain + sample->frames, max);
 }
 
-/* What is left of the record for the stack, of what was asked for. */
-static size_t stack_room(size_t asked, size_t before)
+/* What is left of the record, of what was asked for, behind @before bytes. */
+static size_t room_for(size_t asked, size_t before)
 {
-	size_t room;
+	size_t room = before < SIZE_MAX_RECORD ? SIZE_MAX_RECORD - before : 0;
 
-	before += 2 * WORD; /* its size, and how much of it is real */
-	room = before < SIZE_MAX_RECORD ? SIZE_MAX_RECORD - before : 0;
 	return asked < room ? asked : room;
 }
 
@@ -171,8 +171,14 @@ static void gather(struct gathered *sample)
 	if (type & PERF_SAMPLE_AUX)
 		sample->size += WORD;
 	if (type & PERF_SAMPLE_STACK_USER) {
-		sample->stack = stack_room(attr->sample_stack_user, sample->size);
+		/* its size, and how much of it is real */
+		sample->stack = room_for(attr->sample_stack_user, sample->size + 2 * WORD);
 		sample->size += WORD + (sample->stack ? sample->stack + WORD : 0);
+	}
+	if (type & PERF_SAMPLE_AUX && attr->aux_sample_size) {
+		sample->aux = core_trace_last(sample->event,
+					      room_for(attr->aux_sample_size, sample->size));
+		sample->size += sample->aux;
 	}
 }
 
@@ -257,8 +263,11 @@ static void put_places(struct core_output *out, const struct gathered *sample)
 		core_output_put_u64(out, address ? core_host_page_size(address) : 0);
 	if (type & PERF_SAMPLE_CODE_PAGE_SIZE)
 		core_output_put_u64(out, core_host_page_size(ip));
-	if (type & PERF_SAMPLE_AUX)
-		core_output_put_u64(out, 0);
+	if (type & PERF_SAMPLE_AUX) {
+		core_output_put_u64(out, sample->aux);
+		if (sample->aux)
+			core_trace_put(out, sample->event, sample->aux);
+	}
 }
 
 static void put(struct core_output *out, const struct gathered *sample)
@@ -301,6 +310,7 @@ void core_sample(struct core_event *event, const struct core_hit *hit)
 	sample.frames = 0;
 	sample.branches = 0;
 	sample.stack = 0;
+	sample.aux = 0;
 	gather(&sample);
 	if (sample.exact)
 		misc |= PERF_RECORD_MISC_EXACT_IP;

@@ -226,6 +226,8 @@ static uint64_t extras_of(const struct core_event *event)
 
 	if (event->kind == CORE_BREAKPOINT)
 		extras |= CORE_EXTRA_BREAKPOINTS;
+	if (event->kind == CORE_TRACE && !event->attr.exclude_user)
+		extras |= CORE_EXTRA_TRACE;
 	if (!event->period)
 		return extras;
 	if (event->attr.sample_type & PERF_SAMPLE_BRANCH_STACK)

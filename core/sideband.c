@@ -101,6 +101,33 @@ void core_tell_lost_samples(struct core_event *event, uint64_t lost)
 	tell(event, &record);
 }
 
+void core_tell_itrace_start(struct core_event *event, const struct core_task *task)
+{
+	const uint32_t body[] = {(uint32_t)task->pid, (uint32_t)task->tid};
+	const struct record record = {
+		.type = PERF_RECORD_ITRACE_START,
+		.body = body,
+		.size = sizeof(body),
+		.teller = task,
+	};
+
+	tell(event, &record);
+}
+
+void core_tell_aux(struct core_event *event, const struct core_task *task, uint64_t offset,
+		   uint64_t size, uint64_t flags)
+{
+	const uint64_t body[] = {offset, size, flags};
+	const struct record record = {
+		.type = PERF_RECORD_AUX,
+		.body = body,
+		.size = sizeof(body),
+		.teller = task,
+	};
+
+	tell(event, &record);
+}
+
 void core_tell_read(struct core_event *event)
 {
 	const struct core_task *task = core_task(event->task);

@@ -84,8 +84,13 @@ struct core_task {
 	bool mappings;	   /* or what it maps */
 	bool passed;	   /* the kernel has, or had, events of its, which it keeps through exec */
 	uint64_t software; /* kinds of software events in the list */
-	uint64_t now;	   /* its clock, as of the last look: core/count.h, */
-	uint64_t looked;   /* and the time stamp counter then */
+
+	/* The event for which its branches go to an AUX area, as its thread has followed: it goes
+	 * on until then, whoever has stopped it. 0: none. */
+	uint32_t tracing, tracing_generation;
+
+	uint64_t now;	 /* its clock, as of the last look: core/count.h, */
+	uint64_t looked; /* and the time stamp counter then */
 
 	uint64_t clock;	    /* core/time.h: nanoseconds that it has run, as of `clock_tsc` */
 	uint64_t clock_tsc; /* 0: the clock stands */
@@ -121,8 +126,9 @@ enum core_extra {
 	CORE_EXTRA_BRANCH_STACK = 1, /* note the last branches before a sample, */
 	CORE_EXTRA_CALL_STACK = 2,   /* or of them the calls that have not returned */
 	CORE_EXTRA_BREAKPOINTS = 4,  /* compare addresses with core_breakpoint's */
+	CORE_EXTRA_TRACE = 8,	     /* tell every branch by core_trace() */
 };
 
-#define CORE_EXTRAS 7
+#define CORE_EXTRAS 15
 
 #endif

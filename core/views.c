@@ -25,10 +25,11 @@ uint32_t core_views_owner(void)
 }
 
 /* With the tree's lock: some mapping of @event, or an unused place, by @owner 0. */
-static struct core_view *find(uint32_t owner, uint32_t event)
+static struct core_view *find(uint32_t owner, uint32_t event, bool aux)
 {
 	for (uint32_t i = 0; i < core_tree()->views; i++)
-		if (views()[i].owner == owner && (!owner || views()[i].event == event))
+		if (views()[i].owner == owner &&
+		    (!owner || (views()[i].event == event && views()[i].aux == aux)))
 			return &views()[i];
 	return NULL;
 }
@@ -36,7 +37,7 @@ static struct core_view *find(uint32_t owner, uint32_t event)
 static struct core_view *unused(void)
 {
 	struct core_tree *tree = core_tree();
-	struct core_view *place = find(0, 0);
+	struct core_view *place = find(0, 0, false);
 
 	if (!place && tree->views < CORE_VIEWS)
 		place = &views()[tree->views++];
@@ -57,8 +58,11 @@ int64_t core_view_begin(uint32_t owner, uint32_t index, uint64_t offset, uint64_
 	else if (place)
 		at = core_map_ring(event, offset, size, writable, rights);
 	if (!at) {
-		at = (int64_t)core_ring(event->ring)->at;
+		const struct core_ring *ring = core_ring(event->ring);
+
+		at = (int64_t)(offset ? ring->aux.at : ring->at);
 		place->event = index;
+		place->aux = offset != 0;
 		place->generation = event->generation;
 		/* Last, so that there is none by halves. */
 		__atomic_store_n(&place->owner, owner, __ATOMIC_RELEASE);
@@ -74,15 +78,15 @@ static void end(struct core_view *view)
 
 	view->owner = 0;
 	if (event->state != CORE_FREE && event->generation == view->generation)
-		core_unmap_ring(event);
+		core_unmap_ring(event, view->aux);
 }
 
-void core_view_end(uint32_t owner, uint32_t event)
+void core_view_end(uint32_t owner, uint32_t event, uint64_t offset)
 {
 	struct core_view *view;
 
 	core_tree_lock();
-	view = find(owner, event);
+	view = find(owner, event, offset);
 	if (view)
 		end(view);
 	core_tree_unlock();
@@ -99,6 +103,8 @@ void core_views_end(uint32_t owner)
 
 void core_views_count(void)
 {
+	for (uint32_t i = 1; i <= core_rings_made(); i++)
+		core_ring(i)->aux.maps = 0;
 	for (uint32_t i = 0; i < core_tree()->views; i++) {
 		struct core_view *view = &views()[i];
 		struct core_event *event = core_event(view->event);
@@ -108,7 +114,9 @@ void core_views_count(void)
 		if (event->state == CORE_FREE || event->generation != view->generation ||
 		    !event->ring)
 			view->owner = 0;
-		else
+		else {
 			event->maps++;
+			core_ring(event->ring)->aux.maps += view->aux;
+		}
 	}
 }

@@ -17,6 +17,7 @@
 struct core_view {
 	uint32_t owner; /* 0: unused */
 	uint32_t event, generation;
+	uint32_t aux; /* 1: of its AUX area */
 };
 
 /* A number for memory that is new, never 0. */
@@ -29,8 +30,8 @@ uint32_t core_views_owner(void);
 struct core_rights;
 int64_t core_view_begin(uint32_t owner, uint32_t event, uint64_t offset, uint64_t size,
 			bool writable, const struct core_rights *rights);
-/* One such mapping is gone: the caller has made sure of that. */
-void core_view_end(uint32_t owner, uint32_t event);
+/* One such mapping, that had this offset, is gone: the caller has made sure of that. */
+void core_view_end(uint32_t owner, uint32_t event, uint64_t offset);
 
 /* The memory is gone. */
 void core_views_end(uint32_t owner);

@@ -117,7 +117,7 @@ static void gone(uint64_t start, uint64_t end)
 		}
 		lock_give(&event_map_lock);
 		if (map.start && core_event(map.event)->generation == map.generation)
-			core_view_end(owner, map.event);
+			core_view_end(owner, map.event, map.offset);
 	}
 }
 
@@ -359,7 +359,7 @@ int64_t event_mmap(struct thread *thread, struct syscall *call, uint32_t event)
 		result = -ENOMEM;
 	}
 	if (at >= 0 && sys_failed(result))
-		core_view_end(owner, event);
+		core_view_end(owner, event, offset);
 	lock_give(&event_map_changing);
 	return result;
 }
