@@ -25,6 +25,9 @@ enum {
 	ROTATION_NS = 4000000,
 };
 
+/* The number of the unit that traces, far from those that the kernel gives. */
+enum { TRACE_TYPE = 512 };
+
 static struct {
 	char *memory;
 	int fd;
@@ -181,6 +184,7 @@ static void settle(const struct monitor_options *options)
 		.cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
 		.cpu_type = PERF_TYPE_RAW,
 		.breakpoint_type = PERF_TYPE_BREAKPOINT,
+		.trace_type = TRACE_TYPE,
 		.host = options->host && kernel_has_events(),
 		.vendor = vendor(),
 		.seccomp = (uint32_t)prctl(PR_GET_SECCOMP),

@@ -87,6 +87,14 @@ static void watch(struct thread *thread, const struct event_request *request)
 		tasks_watch(core_page(request->target.task));
 }
 
+/* What code has to count for that; of the trace whatever the model does. */
+static uint64_t kinds_of(unsigned int kind)
+{
+	if (kind == CORE_TRACE)
+		return CORE_KIND_BIT(CORE_BRANCH_MISSES);
+	return core_is_sum(kind) ? core_sum_kinds(kind) : CORE_KIND_BIT(kind);
+}
+
 /* Whether the thread can count what it has opened for itself; of others it cannot be told. */
 static bool affords(struct thread *thread, const struct core_task *task, uint32_t event)
 {
@@ -94,8 +102,7 @@ static bool affords(struct thread *thread, const struct core_task *task, uint32_
 
 	if (task != core_task(thread->page))
 		return true;
-	return tasks_affords(thread,
-			     core_is_sum(kind) ? core_sum_kinds(kind) : CORE_KIND_BIT(kind));
+	return tasks_affords(thread, kinds_of(kind));
 }
 
 /* How fast the clock runs takes longer to find out than many a program runs, so the first event has

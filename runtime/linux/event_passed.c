@@ -189,7 +189,7 @@ static bool passes(const struct event_request *request)
 	/* virtual.c says why there are no uprobes; to ask for their number takes longer than all
 	 * the rest. */
 	return type >= PERF_TYPE_MAX && type != core_settings()->cpu_type &&
-	       type != proc_device_type("uprobe");
+	       type != core_settings()->trace_type && type != proc_device_type("uprobe");
 }
 
 int64_t event_pass(struct thread *thread, struct syscall *call, const struct event_request *request)

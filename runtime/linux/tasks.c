@@ -208,10 +208,14 @@ static bool notes_branches(const struct core_task *task)
 static void instrument(struct thread *thread)
 {
 	const struct core_task *task = &thread->events;
+	/* Branches are told of by the trace that the model is fed with. */
+	const uint64_t traced =
+		task->extras & CORE_EXTRA_TRACE ? CORE_KIND_BIT(CORE_BRANCH_MISSES) : 0;
+	const uint64_t counted = (task->wanted & (CORE_KINDS_EXACT | CORE_KINDS_MODEL)) | traced;
 	struct instrumentation does = {
-		.counted = task->wanted & (CORE_KINDS_EXACT | CORE_KINDS_MODEL),
+		.counted = counted,
 		/* What the model counts is looked at when it has counted. */
-		.checked = task->wanted & CORE_KINDS_MODEL ? 0 : task->sampled & CORE_KINDS_EXACT,
+		.checked = counted & CORE_KINDS_MODEL ? 0 : task->sampled & CORE_KINDS_EXACT,
 		.extras = task->extras & CORE_EXTRA_BREAKPOINTS,
 	};
 

@@ -24,6 +24,7 @@ static const char *const folders[VIRTUAL_FOLDERS] = {
 	DEVICE "cpu/caps",
 	DEVICE "cpu/events",
 	DEVICE "cpu/format",
+	DEVICE "intel_bts",
 	DEVICE "software",
 	DEVICE "breakpoint",
 	SYSCTL,
@@ -46,8 +47,13 @@ struct entry {
 		name, VIRTUAL_FILE, 0, text                                                        \
 	}
 
+/* The first are ours whatever the kernel has: what it has under those names is another processor.
+ */
+enum { OURS = 2 };
+
 static const struct entry devices[] = {
 	{"cpu", VIRTUAL_LINK, 0, "../../../devices/cpu"},
+	{"intel_bts", VIRTUAL_LINK, 0, "../../../devices/intel_bts"},
 	{"software", VIRTUAL_LINK, 0, "../../../devices/software"},
 	{"breakpoint", VIRTUAL_LINK, 0, "../../../devices/breakpoint"},
 	{0},
@@ -68,6 +74,12 @@ static const struct entry caps[] = {
 	TEXT("pmu_name", "tally"),
 	{0},
 };
+static const struct entry bts[] = {
+	TEXT("perf_event_mux_interval_ms", "4"),
+	NUMBER("type", trace_type),
+	TEXT("uevent", ""),
+	{0},
+};
 static const struct entry software[] = {TEXT("type", "1"), TEXT("uevent", ""), {0}};
 static const struct entry breakpoint[] = {
 	NUMBER("type", breakpoint_type),
@@ -85,9 +97,10 @@ static const struct entry sysctl[] = {
 };
 
 static const struct entry *const lists[VIRTUAL_FOLDERS] = {
-	[VIRTUAL_DEVICES] = devices,	   [VIRTUAL_CPU] = cpu,
-	[VIRTUAL_CPU_CAPS] = caps,	   [VIRTUAL_SOFTWARE] = software,
-	[VIRTUAL_BREAKPOINT] = breakpoint, [VIRTUAL_SYSCTL] = sysctl,
+	[VIRTUAL_DEVICES] = devices,   [VIRTUAL_CPU] = cpu,
+	[VIRTUAL_CPU_CAPS] = caps,     [VIRTUAL_BTS] = bts,
+	[VIRTUAL_SOFTWARE] = software, [VIRTUAL_BREAKPOINT] = breakpoint,
+	[VIRTUAL_SYSCTL] = sysctl,
 };
 
 const char *virtual_path(enum virtual_folder folder)
@@ -121,7 +134,7 @@ static unsigned int skip_kernels(enum virtual_folder folder, unsigned int index)
 {
 	if (folder != VIRTUAL_DEVICES)
 		return index;
-	for (unsigned int at = 1; at <= index && devices[at].name; at++)
+	for (unsigned int at = OURS; at <= index && devices[at].name; at++)
 		index += kernel_has(devices[at].name);
 	return index;
 }
@@ -253,6 +266,14 @@ bool virtual_hides(const char *name, size_t length)
 	return true;
 }
 
+bool virtual_replaces(const char *name, size_t length)
+{
+	for (unsigned int i = 0; i < OURS; i++)
+		if (strlen(devices[i].name) == length && !memcmp(name, devices[i].name, length))
+			return true;
+	return false;
+}
+
 /* A device of the kernel's that is not to be there. */
 static bool is_hidden(const char *path)
 {
@@ -263,7 +284,7 @@ static bool is_hidden(const char *path)
 		return false;
 	while (name[length] && name[length] != '/')
 		length++;
-	return !(length == 3 && !memcmp(name, "cpu", length)) && virtual_hides(name, length);
+	return !virtual_replaces(name, length) && virtual_hides(name, length);
 }
 
 struct virtual_node virtual_find(const char *path, bool follow)

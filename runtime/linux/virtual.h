@@ -30,6 +30,7 @@ enum virtual_folder {
 	VIRTUAL_CPU_CAPS,
 	VIRTUAL_CPU_EVENTS,
 	VIRTUAL_CPU_FORMAT,
+	VIRTUAL_BTS,
 	VIRTUAL_SOFTWARE,   /* where the kernel has none */
 	VIRTUAL_BREAKPOINT, /* likewise */
 	VIRTUAL_SYSCTL,	    /* single files among the kernel's: it is not listed */
@@ -44,6 +45,9 @@ struct virtual_node {
 
 /* What @path, which is absolute, leads to; with @follow through a link that it ends in. */
 struct virtual_node virtual_find(const char *path, bool follow);
+
+/* Whether what the kernel has under that name, of @length, is another device than ours. */
+bool virtual_replaces(const char *name, size_t length);
 
 /* Whether a device of the kernel's with that name, of @length, is hidden. */
 bool virtual_hides(const char *name, size_t length);

@@ -125,12 +125,12 @@ static int64_t list_ours(struct folder *folder, uint64_t to, uint64_t size)
 	}
 }
 
-/* A machine with a PMU has one that is called as ours. */
+/* A machine with a PMU has some that are called as ours. */
 static bool is_hidden(const char *name)
 {
 	if (!strcmp(name, ".") || !strcmp(name, ".."))
 		return false;
-	return !strcmp(name, "cpu") || virtual_hides(name, strlen(name));
+	return virtual_replaces(name, strlen(name)) || virtual_hides(name, strlen(name));
 }
 
 static int64_t list(struct thread *thread, struct syscall *call, struct folder *folder)

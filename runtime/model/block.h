@@ -76,7 +76,8 @@ struct block {
 	uint16_t length; /* bytes of code: at most BLOCK_MAX_LENGTH */
 	uint8_t words;	 /* of its record, itself included */
 	uint8_t nr_accesses;
-	uint8_t end; /* enum block_end */
+	uint8_t end;  /* enum block_end */
+	uint8_t last; /* where the last instruction begins, from pc */
 	struct block_access accesses[];
 };
 

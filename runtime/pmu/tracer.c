@@ -4,6 +4,7 @@
 #include "runtime/fs.h"
 #include "runtime/model/foresee.h"
 #include "runtime/model/model.h"
+#include "runtime/pmu/branch_trace.h"
 #include "runtime/pmu/single.h"
 #include "runtime/translate/translate.h"
 
@@ -401,21 +402,39 @@ static void take_part(const struct thread *thread, const uint64_t *record, unsig
 		take_single(s, part, record, thread->regs.rip, true);
 }
 
-static void take_all(const struct thread *thread, uint64_t *end)
+/* The records up to @end are whole, and what follows begins at @pc; the one that begins there, if
+ * any, was left after @insns instructions. */
+struct extent {
+	uint64_t *end, pc;
+	unsigned int insns;
+};
+
+static struct extent extent_of(const struct thread *thread, uint64_t *end)
 {
-	struct tracer *t = tracer_of(thread);
+	const struct tracer *t = tracer_of(thread);
 	uint64_t *record = t->cut ? last_record(t->start, end) : NULL;
 	const struct block *block = record ? record_block(*record) : NULL;
 	const unsigned int all = block ? insns_of(block) : 0;
 	const unsigned int insns = t->cut == CUT_LAST ? all - 1 : t->cut - 1u;
 
-	if (!block || insns >= all) {
-		take_in(t, t->start, end, thread->regs.rip, true);
-		return;
-	}
-	take_in(t, t->start, record, block->pc, !insns);
-	if (insns)
-		take_part(thread, record, insns);
+	if (!block || insns >= all)
+		return (struct extent){.end = end, .pc = thread->regs.rip};
+	return (struct extent){.end = record, .pc = block->pc, .insns = insns};
+}
+
+static void take_all(const struct thread *thread, const struct extent *extent)
+{
+	struct tracer *t = tracer_of(thread);
+
+	take_in(t, t->start, extent->end, extent->pc, !extent->insns);
+	if (extent->insns)
+		take_part(thread, extent->end, extent->insns);
+}
+
+/* Who only wants the branches needs no model. */
+static bool models(const struct core_task *task)
+{
+	return !task->tracing || __atomic_load_n(&task->wanted, __ATOMIC_RELAXED) & HARDWARE_KINDS;
 }
 
 static void follow_rates(struct tracer *t, const int64_t *before, uint64_t words)
@@ -440,15 +459,23 @@ void tracer_drain(struct thread *thread)
 {
 	int64_t before[CORE_HARDWARE_KINDS];
 	struct tracer *t = tracer_of(thread);
+	struct extent extent;
 	uint64_t *end;
 
 	if (!t || thread->trace == (uint64_t)t->start)
 		return;
 	end = (uint64_t *)thread->trace;
+	extent = extent_of(thread, end);
+	if (thread->events.tracing)
+		branch_trace(&thread->events, t->start, extent.end, extent.pc);
+	if (!models(&thread->events)) {
+		restart(thread);
+		return;
+	}
 	t->single.fs_base = fs_base();
 	t->single.watched = waited_for(thread);
 	core_for_each_kind(kind, t->single.watched) before[kind] = thread->events.counter[kind];
-	take_all(thread, end);
+	take_all(thread, &extent);
 	follow_rates(t, before, (uint64_t)(end - t->start));
 	restart(thread);
 }

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/core.h"
 #include "runtime/sys.h"
 
 #define STACK_SIZE (1UL << 20)
@@ -188,6 +189,13 @@ static void unexpected(const struct thread *t, const char *what, uint64_t detail
 }
 
 void (*host_due)(struct thread *thread);
+
+/* Of programs that somebody traces: none of those here. */
+void core_trace(struct core_task *task, const struct core_branch *branches, size_t nr)
+{
+	(void)task, (void)branches;
+	unexpected(thread, "branches of nobody", nr);
+}
 
 void linux_due(struct thread *t)
 {

@@ -557,6 +557,7 @@ void trace_before(struct builder *b)
 	if (t->block) {
 		t->block->counts += counts_of(&e);
 		t->block->cost += BLOCK_COST(insn_slots(&b->insn), 0);
+		t->block->last = (uint8_t)t->block->length;
 		t->block->length += b->insn.length;
 		t->block->end = end_of(class);
 	}
