@@ -1,22 +1,64 @@
 // SPDX-License-Identifier: MIT
-/* The AUX area, shown with Intel's processor trace where the machine has it. */
+/* The AUX area, shown with whichever unit fills one. */
+#include <dirent.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "conformance.h"
 #include "workload.h"
 
-static struct perf_event_attr trace(void)
+/* Units that have to be told what to trace; others trace by being open. */
+static uint64_t config_of(const char *unit)
 {
-	int type = abi_pmu_type("intel_pt");
-	struct perf_event_attr attr;
+	return strcmp(unit, "intel_pt") ? 0 : 0x2401; /* time stamps, returns uncompressed */
+}
 
-	if (type < 0)
-		CANNOT("no unit that writes an AUX area");
-	attr = abi_attr((uint32_t)type, 0x2401); /* time stamps, returns uncompressed */
+static struct perf_event_attr attr_of(const char *unit)
+{
+	struct perf_event_attr attr = abi_attr((uint32_t)abi_pmu_type(unit), config_of(unit));
+
 	attr.sample_type = PERF_SAMPLE_TID;
 	attr.sample_id_all = 1;
 	return attr;
+}
+
+/* Only by asking for an area is it known who has one. */
+static bool fills_aux(const char *unit)
+{
+	const struct perf_event_attr attr = attr_of(unit);
+	struct perf_event_mmap_page *page;
+	int fd = perf_open(&attr, 0, -1, -1, 0);
+	void *area = MAP_FAILED;
+
+	if (fd < 0)
+		return false;
+	page = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page != MAP_FAILED) {
+		page->aux_offset = 2 * 4096;
+		page->aux_size = 4096;
+		area = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 2 * 4096);
+		if (area != MAP_FAILED)
+			munmap(area, 4096);
+		munmap(page, 2 * 4096);
+	}
+	close(fd);
+	return area != MAP_FAILED;
+}
+
+static struct perf_event_attr trace(void)
+{
+	DIR *units = opendir("/sys/bus/event_source/devices");
+	const struct dirent *unit;
+
+	while (units && (unit = readdir(units)))
+		if (abi_pmu_type(unit->d_name) >= 0 && fills_aux(unit->d_name)) {
+			const struct perf_event_attr attr = attr_of(unit->d_name);
+
+			closedir(units);
+			return attr;
+		}
+	CANNOT("no unit that writes an AUX area");
 }
 
 struct area {
