@@ -17,6 +17,7 @@ from tap import *
 
 TARGET = os.environ['COUNT_TARGET']
 STEPPER = os.environ['STEPPER']
+BRANCHES = os.environ['BRANCHES']
 
 # What callgrind may differ by, of what the program executes beyond /bin/true: Valgrind has a library
 # of its own linked into each.
@@ -46,6 +47,34 @@ def case_every_instruction_that_the_processor_steps_through():
     check(instructions > 10000, 'only %d instructions' % instructions)
     equal(counted('instructions,branches', TARGET),
           {'instructions': instructions, 'branches': branches})
+
+
+def branches(*around):
+    done = run(*around, TARGET)
+    if done.returncode == 77:
+        skip('ptrace(2) is not permitted')
+    equal(done.returncode, 0, done.stderr)
+    return done.stdout.splitlines()
+
+
+def compare_branches(*around):
+    """The unit that traces, in whichever code cache, with who steps."""
+    stepped, traced = branches(STEPPER, '-b'), branches(TALLY, 'run', '--', *around, BRANCHES)
+    check(len(stepped) > 5000, 'only %d branches' % len(stepped))
+    for n, (one, other) in enumerate(zip(stepped, traced)):
+        equal(other, one, 'branch %d of %d' % (n, len(stepped)))
+    equal(len(traced), len(stepped), 'branches')
+    return len(traced)
+
+
+def case_every_branch_that_the_processor_steps_through():
+    event = 'cpu/branches_taken/'
+    equal(counted(event, TARGET), {event: compare_branches()})
+
+
+def case_every_branch_beside_what_else_is_counted():
+    for events in ('instructions:u', 'cycles:u', 'branches:u,L1-dcache-load-misses:u'):
+        compare_branches(TALLY, 'stat', '-o', '/dev/null', '-e', events, '--')
 
 
 def case_the_same_in_each_run():

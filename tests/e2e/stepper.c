@@ -5,6 +5,9 @@
  *
  *	INSTRUCTIONS BRANCHES
  *
+ * With -b, before the command, it writes the branches that led somewhere instead, one a line, as
+ * hexadecimal digits: FROM TO.
+ *
  * A string instruction with a repeat count traps after each repetition with rip where it was, and
  *is one instruction as it is to a processor's counters. Exit status 77: tracing is not permitted.
  */
@@ -70,6 +73,27 @@ static bool is_branch(const uint8_t *byte)
 	return false;
 }
 
+/* Of a condition that does not hold; 0: the branch always leads somewhere. */
+static unsigned int length_of_condition(const uint8_t *byte)
+{
+	unsigned int prefixes = 0;
+
+	while (is_prefix(byte[prefixes]) || repeats(byte + prefixes))
+		prefixes++;
+	byte += prefixes;
+	if ((*byte & 0xf0) == 0x70 || (*byte & 0xfc) == 0xe0)
+		return prefixes + 2;
+	return *byte == 0x0f ? prefixes + 6 : 0;
+}
+
+static void tell(const struct code *code, uint64_t to)
+{
+	const unsigned int length = length_of_condition(code->bytes);
+
+	if (!length || to != code->rip + length)
+		printf("%lx %lx\n", code->rip, to);
+}
+
 /* Makes one step; false when the program has ended. @signo: to be delivered, and what comes next.
  */
 static bool step(pid_t pid, int *signo)
@@ -85,7 +109,7 @@ static bool step(pid_t pid, int *signo)
 	return WIFSTOPPED(status);
 }
 
-static void count(pid_t pid)
+static void count(pid_t pid, bool tells)
 {
 	unsigned long instructions = 0, branches = 0;
 	int signo = 0;
@@ -107,16 +131,21 @@ static void count(pid_t pid)
 		branches += is_branch(code.bytes);
 		if (!goes_on)
 			break;
+		if (tells && is_branch(code.bytes))
+			tell(&code, code_at(pid).rip);
 	}
-	printf("%lu %lu\n", instructions, branches);
+	if (!tells)
+		printf("%lu %lu\n", instructions, branches);
 }
 
 int main(int argc, char **argv)
 {
+	const bool tells = argc > 1 && !strcmp(argv[1], "-b");
 	pid_t pid;
 	int status;
 
-	if (argc < 2)
+	argv += tells;
+	if (argc < 2 + tells)
 		return 2;
 	pid = fork();
 	if (!pid) {
@@ -129,6 +158,6 @@ int main(int argc, char **argv)
 		return 1;
 	if (!WIFSTOPPED(status))
 		return WEXITSTATUS(status);
-	count(pid);
+	count(pid, tells);
 	return 0;
 }
