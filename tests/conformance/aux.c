@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The AUX area, shown with whichever unit fills one. */
 #include <dirent.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -105,6 +106,81 @@ ABI_CASE("mmap.aux_setup mmap.aux_head_tail record.aux record.itrace_start attr.
 		at += abi_words(header)[1];
 		told += abi_words(header)[1];
 		CHECK_EQ(abi_words(header)[2] & PERF_AUX_FLAG_OVERWRITE, 0);
+	}
+	CHECK_EQ(told, area.ring.page->aux_head);
+}
+
+static void *map_again(const struct area *area, size_t size, off_t offset)
+{
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, area->fd, offset);
+}
+
+ABI_CASE("mmap.aux_setup",
+	 "once it is mapped it keeps its place and its size; it goes before or after the ring")
+{
+	const struct perf_event_attr attr = trace();
+	struct area area = map_area(&attr, 4, PROT_READ | PROT_WRITE);
+	void *again = map_again(&area, area.size, 9 * 4096);
+	pid_t child;
+
+	CHECK(again != MAP_FAILED);
+	area.ring.page->aux_size = 2 * area.size;
+	CHECK(map_again(&area, 2 * area.size, 9 * 4096) == MAP_FAILED);
+	CHECK_EQ(errno, EINVAL);
+	area.ring.page->aux_size = area.size;
+	area.ring.page->aux_offset = 16 * 4096;
+	CHECK(map_again(&area, area.size, 16 * 4096) == MAP_FAILED);
+	CHECK_EQ(errno, EINVAL);
+	CHECK_OK(munmap(again, area.size));
+	child = fork();
+	if (!child) { /* has neither */
+		unsigned char there;
+
+		_exit(!(mincore((void *)area.data, 4096, &there) && errno == ENOMEM));
+	}
+	JOIN(child);
+	START(area.fd);
+	work_spin(1000000);
+	STOP(area.fd);
+	CHECK_CMP(area.ring.page->aux_head, >, 0);
+	CHECK_OK(munmap((void *)area.data, area.size));
+	area.ring.page->aux_offset = 9 * 4096;
+	area.data = map_again(&area, area.size, 9 * 4096); /* another one */
+	CHECK(area.data != MAP_FAILED);
+	CHECK_OK(munmap(area.ring.page, 9 * 4096));
+	START(area.fd);
+	work_spin(1000000);
+	STOP(area.fd);
+	CHECK_CMP(area.data[0] | area.data[1] | area.data[2] | area.data[3], !=, 0);
+	CHECK_OK(munmap((void *)area.data, area.size));
+	close(area.fd);
+}
+
+ABI_CASE("mmap.aux_head_tail attr.aux_watermark record.aux",
+	 "who makes room goes on getting it, announced at the watermark, which wakes")
+{
+	struct perf_event_attr attr = trace();
+	const struct perf_event_header *header;
+	struct area area;
+	uint64_t told = 0;
+
+	attr.aux_watermark = 8192;
+	area = map_area(&attr, 16, PROT_READ | PROT_WRITE);
+	START(area.fd);
+	for (unsigned int i = 0; i < 200; i++) {
+		struct pollfd poll_it = {.fd = area.fd, .events = POLLIN};
+
+		work_loop(600);
+		if (poll(&poll_it, 1, 0) == 1)
+			CHECK_CMP(area.ring.page->aux_head, >=, 8192);
+		area.ring.page->aux_tail = area.ring.page->aux_head;
+	}
+	STOP(area.fd);
+	while ((header = NEXT_OF(&area.ring, PERF_RECORD_AUX))) {
+		CHECK_EQ(abi_words(header)[2] & PERF_AUX_FLAG_TRUNCATED, 0);
+		CHECK_CMP(abi_words(header)[0], >=,
+			  told); /* what is left out at the end is not told */
+		told = abi_words(header)[0] + abi_words(header)[1];
 	}
 	CHECK_EQ(told, area.ring.page->aux_head);
 }
