@@ -52,6 +52,7 @@ static char *scratch, *read_only;
 static _Thread_local struct {
 	char *at;
 	size_t size;
+	int fd;
 } maps[MAPS];
 
 _Thread_local uint64_t draw_state;
@@ -160,8 +161,25 @@ static void any_sampling(struct perf_event_attr *attr)
 	attr->wakeup_events = below(5);
 	attr->watermark = one_in(3);
 	attr->aux_watermark = one_in(20) ? (uint32_t)any_number() : 0;
+	attr->aux_sample_size = one_in(10) ? (uint32_t)any_number() : 0;
 	attr->sigtrap = one_in(12);
 	attr->write_backward = one_in(10);
+}
+
+/* Of the unit that traces; there is none natively. */
+static uint32_t trace_type(void)
+{
+	static int type;
+	FILE *file;
+
+	if (type)
+		return (uint32_t)type;
+	file = fopen("/sys/bus/event_source/devices/intel_bts/type", "r");
+	if (!file || fscanf(file, "%d", &type) != 1)
+		type = PERF_TYPE_MAX;
+	if (file)
+		fclose(file);
+	return (uint32_t)type;
 }
 
 static struct perf_event_attr any_attr(void)
@@ -171,6 +189,8 @@ static struct perf_event_attr any_attr(void)
 		PERF_TYPE_TRACEPOINT, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW,      PERF_TYPE_BREAKPOINT};
 	struct perf_event_attr attr = {.type = PICK(types), .size = sizeof(attr)};
 
+	if (one_in(8))
+		attr.type = trace_type();
 	attr.config = any_config(attr.type);
 	if (attr.type == PERF_TYPE_BREAKPOINT)
 		any_breakpoint(&attr);
@@ -319,6 +339,7 @@ static void do_map(void)
 	static const int prots[] = {PROT_READ, PROT_READ | PROT_WRITE, PROT_READ | PROT_WRITE,
 				    PROT_NONE, PROT_READ | PROT_EXEC};
 	unsigned int slot = below(MAPS);
+	int fd = some_fd();
 	size_t size = (size_t)PAGE * (one_in(4) ? below(20) : 1 + (1U << below(6)));
 	off_t offset = one_in(8) ? (off_t)below(70) * PAGE : 0;
 	char *at;
@@ -329,12 +350,38 @@ static void do_map(void)
 		size = any_number();
 	if (one_in(30))
 		offset = (off_t)any_number();
-	at = mmap(NULL, size, PICK(prots), one_in(12) ? MAP_PRIVATE : MAP_SHARED, some_fd(),
-		  offset);
+	at = mmap(NULL, size, PICK(prots), one_in(12) ? MAP_PRIVATE : MAP_SHARED, fd, offset);
 	if (at != MAP_FAILED) {
 		maps[slot].at = at;
 		maps[slot].size = size;
+		maps[slot].fd = fd;
 	}
+}
+
+/* Behind a ring, if that is still there. */
+static void do_map_aux(void)
+{
+	const unsigned int slot = below(MAPS), ring = below(MAPS);
+	volatile struct perf_event_mmap_page *page = (void *)maps[ring].at;
+	const off_t offset = (off_t)below(70) * PAGE;
+	const size_t size = (size_t)PAGE << below(6);
+	char *at;
+
+	if (maps[slot].at || !page || sigsetjmp(back, 1))
+		goto out;
+	poking = true;
+	page->aux_offset = (uint64_t)offset;
+	page->aux_size = size;
+	poking = false;
+	at = mmap(NULL, size, one_in(3) ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED,
+		  maps[ring].fd, offset);
+	if (at != MAP_FAILED) {
+		maps[slot].at = at;
+		maps[slot].size = size;
+		maps[slot].fd = maps[ring].fd;
+	}
+out:
+	poking = false;
 }
 
 /* Mappings can be half gone, as whole ones of memory can. */
@@ -779,10 +826,11 @@ static void do_limits(void)
 /* ---- a step ---- */
 
 static void (*const calls[])(void) = {
-	do_open,  do_open,	 do_open,	 do_open,   do_read,	   do_read,    do_ioctl,
-	do_ioctl, do_ioctl,	 do_map,	 do_map,    do_change_map, do_poke,    do_rdpmc,
-	do_fcntl, do_descriptor, do_wait,	 do_wait,   do_work,	   do_work,    do_thread,
-	do_fork,  do_end_kid,	 do_other_calls, do_limits, do_descriptor, receive_fd, send_fd,
+	do_open,    do_open,	    do_open,   do_open,	      do_read,	  do_read,
+	do_ioctl,   do_ioctl,	    do_ioctl,  do_map,	      do_map,	  do_map_aux,
+	do_map_aux, do_change_map,  do_poke,   do_rdpmc,      do_fcntl,	  do_descriptor,
+	do_wait,    do_wait,	    do_work,   do_work,	      do_thread,  do_fork,
+	do_end_kid, do_other_calls, do_limits, do_descriptor, receive_fd, send_fd,
 };
 
 static void step(void)
