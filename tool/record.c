@@ -130,6 +130,9 @@ static void summarize(const struct recording *r, const char *path, uint64_t byte
 	if (r->stats.lost && !r->snapshots)
 		record_note(r, "samples were lost because a ring was full: larger rings (-m) or a "
 			       "lower rate (-F) keep them");
+	if (r->aux_cut)
+		record_note(
+			r, "some of the trace is missing: it came faster than it could be written");
 	if (r->stats.throttled)
 		record_note(r,
 			    "the kernel throttled sampling %" PRIu64
@@ -202,6 +205,7 @@ static int open_counters(struct recording *r)
 
 	if (record_prepare_events(r, &err) < 0)
 		return tool_error(&err);
+	options.aux_pages = record_aux_pages(r);
 	if (target->kind == TALLY_TARGET_PROCESS && !r->options.no_inherit && !reads_groups(r)) {
 		flags |= TALLY_OPEN_INHERIT;
 		/* Inherited events have a ring only when they are bound to a processor. */
@@ -258,6 +262,8 @@ static int open_output(struct recording *r)
 		back_up(r->options.output, false);
 	if (record_open_file(r, r->options.output, &r->writer, &err) < 0)
 		return tool_error(&err);
+	if (record_aux_begin(r))
+		return tool_fail("out of memory");
 	return 0;
 }
 
@@ -579,6 +585,7 @@ static int run_record(const struct tool_command *command, int argc, char **argv)
 		tally_perfdata_finish(r.writer, NULL);
 	record_off_cpu_free(r.off_cpu);
 	record_snapshots_free(r.snapshots);
+	record_aux_free(r.aux);
 	tally_sampler_free(r.sampler);
 	tally_sampler_free(r.side.sampler);
 	tally_counters_close(r.counters);

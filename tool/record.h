@@ -8,6 +8,7 @@
  *	record_stream.c	  from the rings to the file
  *	record_off_cpu.c  context switches into samples weighted by the time off the processor
  *	record_snapshot.c the same from rings that are overwritten, on request
+ *	record_aux.c	  what a unit writes into the AUX areas of rings
  */
 #ifndef TOOL_RECORD_H
 #define TOOL_RECORD_H
@@ -53,6 +54,7 @@ struct record_side {
 
 struct off_cpu;
 struct snapshots;
+struct aux;
 
 struct recording {
 	const struct tool_command *command;
@@ -77,6 +79,8 @@ struct recording {
 
 	struct off_cpu *off_cpu;     /* with options.off_cpu */
 	struct snapshots *snapshots; /* with options.overwrite */
+	struct aux *aux;	     /* with an event whose unit writes an AUX area */
+	bool aux_cut;		     /* some of that found no room */
 };
 
 /* What is worth knowing but no failure; nothing with -q. */
@@ -123,6 +127,18 @@ int record_pieces(struct recording *r, struct tally_span span[2], struct iovec p
 /* Writes down when the samples were taken that were counted, and finishes. */
 int record_finish_file(const struct recording *r, struct tally_perfdata_writer *writer,
 		       struct tally_error *err);
+
+void record_write_pieces(struct recording *r, const struct iovec *pieces, int nr);
+
+/* ---- record_aux.c ---- */
+
+/* Pages of each ring's AUX area: 0 where no event wants one, or it cannot be kept. */
+size_t record_aux_pages(const struct recording *r);
+/* Before anything else is written. Not 0: out of memory. */
+int record_aux_begin(struct recording *r);
+void record_aux_free(struct aux *aux);
+/* Of whole records of the sampler's ring @ring, ahead of writing them: what they tell of. */
+void record_aux_take(struct recording *r, size_t ring, const struct iovec *pieces, int nr);
 
 /* ---- record_off_cpu.c ---- */
 

@@ -265,6 +265,9 @@ static void configure_all(const struct recording *r, struct perf_event_attr *att
 	attr->sample_id_all = 1;
 	if (tally_events_count(r->events) > 1 || r->side.events)
 		attr->sample_type |= PERF_SAMPLE_IDENTIFIER;
+	/* What readers make of a trace is one event more. */
+	if (record_aux_pages(r))
+		attr->sample_type |= PERF_SAMPLE_IDENTIFIER;
 	if (wants_cpu(r))
 		attr->sample_type |= PERF_SAMPLE_CPU;
 	if (o->clockid >= 0) {

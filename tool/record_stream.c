@@ -132,7 +132,7 @@ int record_finish_file(const struct recording *r, struct tally_perfdata_writer *
 
 /* ---- writing ---- */
 
-static void write_pieces(struct recording *r, const struct iovec *pieces, int nr)
+void record_write_pieces(struct recording *r, const struct iovec *pieces, int nr)
 {
 	struct tally_error err;
 
@@ -146,7 +146,7 @@ void record_write(struct recording *r, const void *data, size_t size)
 	const struct iovec piece = {.iov_base = (void *)data, .iov_len = size};
 
 	if (size)
-		write_pieces(r, &piece, 1);
+		record_write_pieces(r, &piece, 1);
 }
 
 void record_write_failed(struct recording *r, const struct tally_error *err)
@@ -182,19 +182,23 @@ static bool drain_bytes(struct recording *r, struct tally_sampler *sampler)
 			first + RINGS_PER_WRITE < nr_rings ? first + RINGS_PER_WRITE : nr_rings;
 		struct iovec pieces[2 * RINGS_PER_WRITE];
 		size_t taken[RINGS_PER_WRITE];
-		int nr = 0;
+		int nr = 0, some;
 
 		for (size_t i = first; i < last; i++) {
 			struct tally_span span[2];
 
 			taken[i - first] = tally_ring_peek(tally_sampler_ring(sampler, i), span);
-			if (taken[i - first])
-				nr += record_pieces(r, span, pieces + nr);
+			if (!taken[i - first])
+				continue;
+			some = record_pieces(r, span, pieces + nr);
+			if (r->aux && sampler == r->sampler)
+				record_aux_take(r, i, pieces + nr, some);
+			nr += some;
 		}
 		if (!nr)
 			continue;
 		any = true;
-		write_pieces(r, pieces, nr);
+		record_write_pieces(r, pieces, nr);
 		for (size_t i = first; i < last; i++)
 			if (taken[i - first])
 				tally_ring_consume(tally_sampler_ring(sampler, i),
