@@ -529,11 +529,14 @@ void trace_before(struct builder *b)
 {
 	struct trace *t = &b->trace;
 	const uint8_t class = b->insn.class;
-	const bool string = repeats(&b->insn);
+	const bool operands = !(b->cache->does.extras & INSTRUMENT_BRANCHES);
+	const bool string = operands && repeats(&b->insn);
 	struct group g = {.nr = 0};
 	struct insn_effects e;
 
 	insn_effects(&b->insn, &e);
+	if (!operands)
+		e.nr_memory = 0;
 	if (string || t->length + b->insn.length > BLOCK_MAX_LENGTH || class == INSN_CALL ||
 	    class == INSN_CALL_INDIRECT || t->words + 6 > BLOCK_MAX_WORDS || t->nr_taken + 3 > 32 ||
 	    (t->block && t->block->nr_accesses + 3 > BLOCK_MAX_ACCESSES))
@@ -544,7 +547,8 @@ void trace_before(struct builder *b)
 			take_string(b, &g, &e);
 		} else {
 			take(b, &g, &b->insn, &e, b->pc, 0, false);
-			take_ahead(b, &g, &e);
+			if (operands)
+				take_ahead(b, &g, &e);
 		}
 		emit_header(b, &g);
 	} else if (lacks(b, &e)) {
