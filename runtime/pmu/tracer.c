@@ -508,6 +508,8 @@ const uint64_t *tracer_start(const struct thread *thread)
 
 void tracer_cut(struct thread *thread, uint8_t cut)
 {
-	if (thread->tracer)
+	/* One that comes before the dispatcher has taken in what the last has left knows no better.
+	 */
+	if (thread->tracer && cut != CUT_TOLD)
 		tracer_of(thread)->cut = cut;
 }

@@ -95,6 +95,7 @@ static enum translate_place recover_assembly(const struct thread *thread, struct
 	if (between(rip, (const char *)translate_run, translate_run_end) ||
 	    between(rip, translate_enter, translate_enter_end)) {
 		*regs = thread->regs;
+		counts->cut = CUT_TOLD;
 		counts->vectors =
 			between(rip, translate_saved, translate_enter_end) ? COUNT_SAVED : 0;
 	} else if (between(rip, translate_return_miss, translate_return_popped))
@@ -143,7 +144,7 @@ static void recover_stub(const struct cache *cache, const struct target *target,
 	if (target->kind == EXIT_SYSCALL || target->kind == EXIT_INT80 ||
 	    target->kind == EXIT_RDPMC) {
 		counts->of[CORE_INSTRUCTIONS] = cache->blocks.memory ? 0 : -1;
-		counts->cut = CUT_LAST;
+		counts->cut = cache->blocks.memory ? CUT_LAST : 0;
 	}
 }
 

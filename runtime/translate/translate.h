@@ -96,6 +96,7 @@ enum translate_place {
 #define COUNT_KINDS (CORE_FLOPS_BFLOAT + 1)
 
 #define CUT_LAST 0xff
+#define CUT_TOLD 0xfe
 
 /* Words, so that all can be added at once: count_add(). */
 enum { COUNT_WORDS = 3 };
@@ -103,7 +104,7 @@ enum { COUNT_WORDS = 3 };
 struct counts {
 	_Alignas(8) int8_t of[COUNT_KINDS];
 	/* Of the last record of the trace: 0, or 1 + how many of its instructions are done;
-	 * CUT_LAST: all but one. */
+	 * CUT_LAST: all but one; CUT_TOLD: as the signal said that came before this one. */
 	uint8_t cut;
 	/* By bits, xmm15 first: which registers the frame has that are counters, if the code has
 	 * that many; COUNT_SAVED: none of them, but the program's are in the thread. */
