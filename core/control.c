@@ -7,6 +7,7 @@
 #include "core/core.h"
 #include "core/count.h"
 #include "core/encoding.h"
+#include "core/hold.h"
 #include "core/repair.h"
 #include "core/output.h"
 #include "core/schedule.h"
@@ -82,9 +83,9 @@ static const struct action resetting = {core_count_reset, reset_group, .counts_a
 
 /* ---- to whom ---- */
 
-static void act_here(struct core_event *event, bool group, const struct action *what)
+static void act_on(struct core_task *task, struct core_event *event, bool group,
+		   const struct action *what)
 {
-	struct core_task *task = core_event_lock(event);
 	struct core_event *leader = core_leader(event);
 
 	if (!task && !what->counts_alone)
@@ -93,23 +94,29 @@ static void act_here(struct core_event *event, bool group, const struct action *
 		what->group(task, leader);
 	else
 		what->event(task, event);
-	if (!task)
-		return;
-	if (!what->counts_alone)
+	if (task && !what->counts_alone)
 		core_schedule_group(task, leader);
-	core_task_unlock(task);
+}
+
+/* With the tree's lock. */
+static void act_here(struct core_event *event, const struct action *what)
+{
+	struct core_task *task = core_event_lock(event);
+
+	act_on(task, event, false, what);
+	if (task)
+		core_task_unlock(task);
 }
 
 static void act_on_copies(struct core_event *event, const struct action *what)
 {
 	core_for_each_copy(copy, event)
-		act_here(copy, false, what);
+		act_here(copy, what);
 }
 
 /* With the tree's lock: it keeps lists of copies and groups as they are. */
-static void act_everywhere(struct core_event *event, bool group, const struct action *what)
+static void act_elsewhere(struct core_event *event, bool group, const struct action *what)
 {
-	act_here(event, group, what);
 	if (group) {
 		core_for_each_in_group(member, core_leader(event))
 			act_on_copies(member, what);
@@ -120,31 +127,31 @@ static void act_everywhere(struct core_event *event, bool group, const struct ac
 		core_schedule_all();
 }
 
-static int act(uint32_t index, bool group, const struct action *what)
+static int act(uint64_t name, bool group, const struct action *what)
 {
-	struct core_event *event = core_event(index);
+	struct core_hold hold;
 
-	if (!core_may_have_copies(event)) {
-		act_here(event, group, what);
-		return 0;
-	}
-	core_tree_lock();
-	act_everywhere(event, group, what);
-	core_tree_unlock();
+	if (!core_hold(&hold, name))
+		return -EBADF;
+	act_on(hold.task, hold.event, group, what);
+	core_hold_leave_task(&hold);
+	if (hold.tree && core_may_have_copies(hold.event))
+		act_elsewhere(hold.event, group, what);
+	core_hold_end(&hold);
 	return 0;
 }
 
-int core_enable(uint32_t event, bool group)
+int core_enable(uint64_t event, bool group)
 {
 	return act(event, group, &enabling);
 }
 
-int core_disable(uint32_t event, bool group)
+int core_disable(uint64_t event, bool group)
 {
 	return act(event, group, &disabling);
 }
 
-int core_reset(uint32_t event, bool group)
+int core_reset(uint64_t event, bool group)
 {
 	return act(event, group, &resetting);
 }
@@ -195,40 +202,55 @@ int core_prctl(struct core_task *task, bool on)
 
 /* ---- sampling ---- */
 
-int core_refresh(uint32_t index, int overflows)
+/* @task may be NULL: it has ended. */
+static int refresh(struct core_task *task, struct core_event *event, int overflows)
 {
-	struct core_event *event = core_event(index);
-	struct core_task *task;
-
 	if (event->attr.inherit || !event->attr.sample_period)
 		return -EINVAL;
-	task = core_event_lock(event);
 	if (!task)
 		return 0;
 	event->limit = (int32_t)((uint32_t)event->limit + (uint32_t)overflows);
 	enable(task, event);
 	core_schedule(task);
-	core_task_unlock(task);
 	return 0;
 }
 
-int core_set_period(uint32_t index, uint64_t period)
+int core_refresh(uint64_t name, int overflows)
 {
-	struct core_event *event = core_event(index);
-	struct core_task *task;
+	struct core_hold hold;
+	int error;
 
+	if (!core_hold(&hold, name))
+		return -EBADF;
+	error = refresh(hold.task, hold.event, overflows);
+	core_hold_end(&hold);
+	return error;
+}
+
+static int set_period(struct core_task *task, struct core_event *event, uint64_t period)
+{
 	if (!event->attr.sample_period || !period)
 		return -EINVAL;
 	if (event->attr.freq ? period > core_settings()->max_sample_rate : period >> 63)
 		return -EINVAL;
-	task = core_event_lock(event);
 	if (!task)
 		return 0;
 	event->attr.sample_period = period; /* or frequency: one word */
 	core_sampling_restart(task, event);
 	core_schedule(task);
-	core_task_unlock(task);
 	return 0;
+}
+
+int core_set_period(uint64_t name, uint64_t period)
+{
+	struct core_hold hold;
+	int error;
+
+	if (!core_hold(&hold, name))
+		return -EBADF;
+	error = set_period(hold.task, hold.event, period);
+	core_hold_end(&hold);
+	return error;
 }
 
 /* ---- breakpoints ---- */
@@ -263,23 +285,27 @@ static void move(struct core_event *event, const struct perf_event_attr *attr, i
 	core_task_unlock(task);
 }
 
+/* With the tree's lock. */
+static void act_on_everybody(struct core_event *event, const struct action *what)
+{
+	act_here(event, what);
+	act_elsewhere(event, false, what);
+}
+
 /* What a refused change does: not to copies, but that events for everybody are nothing else. */
 static void restart(struct core_event *event)
 {
-	if (event->everybody) {
-		core_disable(core_index(event), false);
-		if (!event->attr.disabled)
-			core_enable(core_index(event), false);
-		return;
-	}
-	act_here(event, false, &disabling);
+	void (*const act_so)(struct core_event * event, const struct action *what) =
+		event->everybody ? act_on_everybody : act_here;
+
+	act_so(event, &disabling);
 	if (!event->attr.disabled)
-		act_here(event, false, &enabling);
+		act_so(event, &enabling);
 }
 
-int core_modify(uint32_t index, const struct perf_event_attr *attr)
+/* With the tree's lock. */
+static int modify(struct core_event *event, const struct perf_event_attr *attr)
 {
-	struct core_event *event = core_event(index);
 	int kind;
 
 	if (attr->type != event->attr.type)
@@ -291,10 +317,20 @@ int core_modify(uint32_t index, const struct perf_event_attr *attr)
 		restart(event);
 		return kind < 0 ? kind : -EINVAL;
 	}
-	core_tree_lock();
 	move(event, attr, kind);
 	core_for_each_copy(copy, event)
 		move(copy, attr, kind);
-	core_tree_unlock();
 	return 0;
+}
+
+int core_modify(uint64_t name, const struct perf_event_attr *attr)
+{
+	struct core_event *event = core_named(name);
+	int error = -EBADF;
+
+	core_tree_lock();
+	if (core_is_named(event, name))
+		error = modify(event, attr);
+	core_tree_unlock();
+	return error;
 }

@@ -5,10 +5,11 @@
  * (abi/arena.h), and in tests on ordinary memory. Nothing here makes a system call: what needs one
  * is asked of core/host.h.
  *
- * Events are named by index. All functions return 0 or a count, or a negative errno value: the one
- * that the pages name, and the kernel's where they are silent. All may be called from any thread of
- * any process; they lock what they use. Those that say "the caller's" are for the task's own
- * thread, in the runtime.
+ * Events are named by index; where a descriptor stands for one, by core_name(), since another
+ * thread may close it, and its slot be given away, between one look and the next. All functions
+ * return 0 or a count, or a negative errno value: the one that the pages name, and the kernel's
+ * where they are silent. All may be called from any thread of any process; they lock what they use.
+ * Those that say "the caller's" are for the task's own thread, in the runtime.
  */
 #ifndef CORE_CORE_H
 #define CORE_CORE_H
@@ -76,6 +77,21 @@ static inline struct core_event *core_event(uint32_t index)
 	return (struct core_event *)core_arena(ARENA_EVENTS_AT) + index;
 }
 
+/*
+ * A name: the index, and above it the generation of the slot. Who comes too late with it gets
+ * -EBADF, and the event that has the slot by then nothing. Generation 0, as in a bare index, stands
+ * for whichever there is.
+ */
+static inline uint64_t core_name(uint32_t index, uint32_t generation)
+{
+	return (uint64_t)generation << 32 | index;
+}
+
+static inline struct core_event *core_named(uint64_t name)
+{
+	return core_event((uint32_t)name);
+}
+
 static inline struct core_task *core_task(uint32_t page)
 {
 	return core_arena(page * ARENA_PAGE + ARENA_TASK);
@@ -122,8 +138,8 @@ int core_attr_check(struct perf_event_attr *attr, uint32_t size, bool tail,
 int core_open_check(const struct perf_event_attr *attr, int pid, int cpu, unsigned long flags,
 		    const struct core_rights *rights);
 
-/* Whether the task of @group is still there. */
-int core_group_check(uint32_t group);
+/* Whether @group, a name, is open and its task still there. */
+int core_group_check(uint64_t group);
 
 /* Whom an event measures. */
 struct core_target {
@@ -133,11 +149,11 @@ struct core_target {
 };
 
 /*
- * @attr: all CORE_ATTR_SIZE bytes, checked. @group: the event of group_fd, 0 for -1. Returns the
+ * @attr: all CORE_ATTR_SIZE bytes, checked. @group: the name of group_fd, 0 for -1. Returns the
  * event's index.
  */
 int64_t core_open(const struct perf_event_attr *attr, const struct core_target *target,
-		  uint32_t group, unsigned long flags, const struct core_rights *rights);
+		  uint64_t group, unsigned long flags, const struct core_rights *rights);
 
 /*
  * @task, the caller's, has given what it opened last a descriptor; or, if not @kept, has none for
@@ -150,20 +166,20 @@ void core_opened_by(struct core_task *task, bool kept);
 void core_close(uint32_t event, uint32_t generation);
 
 /* PERF_EVENT_IOC_ID and PERF_FORMAT_ID. */
-uint64_t core_event_id(uint32_t event);
+uint64_t core_event_id(uint64_t event); /* 0: it is closed */
 
 /* @event, which has just been opened, goes on where another ends that was known by @id. */
-void core_continue(uint32_t event, uint64_t id, const struct core_count *count);
+void core_continue(uint64_t event, uint64_t id, const struct core_count *count);
 
-/* ---- ioctl(2), prctl(2), read(2) ---- */
+/* ---- ioctl(2), prctl(2), read(2): of events by name ---- */
 
-int core_enable(uint32_t event, bool group);
-int core_disable(uint32_t event, bool group);
-int core_reset(uint32_t event, bool group);
-int core_refresh(uint32_t event, int overflows);
-int core_set_period(uint32_t event, uint64_t period);
-int core_set_output(uint32_t event, uint32_t output); /* 0: none */
-int core_pause_output(uint32_t event, bool pause);
+int core_enable(uint64_t event, bool group);
+int core_disable(uint64_t event, bool group);
+int core_reset(uint64_t event, bool group);
+int core_refresh(uint64_t event, int overflows);
+int core_set_period(uint64_t event, uint64_t period);
+int core_set_output(uint64_t event, uint64_t output); /* 0: none */
+int core_pause_output(uint64_t event, bool pause);
 
 /*
  * A record of the kernel's, which lies in @nr pieces, goes to the ring of @event; @sample: it
@@ -173,24 +189,24 @@ struct core_piece {
 	const void *from;
 	size_t size;
 };
-void core_forward(uint32_t event, bool sample, const struct core_piece *pieces, unsigned int nr);
-int core_modify(uint32_t event, const struct perf_event_attr *attr);
+void core_forward(uint64_t event, bool sample, const struct core_piece *pieces, unsigned int nr);
+int core_modify(uint64_t event, const struct perf_event_attr *attr);
 int core_prctl(struct core_task *task, bool enable);
 
 /* What read(2) gives: returns the bytes, -ENOSPC when @size is too small, 0 for a pinned event in
  * error. @to: aligned to words; CORE_READ_MAX bytes are enough for everything. */
 #define CORE_READ_MAX (16UL << 10)
-int64_t core_read(uint32_t event, void *to, size_t size);
+int64_t core_read(uint64_t event, void *to, size_t size);
 
 /* rdpmc in the caller's code, ecx = @index as the mmap page gives it less 1; false: #GP. */
 bool core_rdpmc(struct core_task *task, uint32_t index, uint64_t *value);
 
 /* What poll(2) sees now; consumes as the kernel's poll does. Who keeps a descriptor that became
  * readable by core_host_wake() empties it first, and asks here then. */
-short core_poll(uint32_t event);
+short core_poll(uint64_t event);
 
 /* The same, and it stays. */
-short core_poll_peek(uint32_t event);
+short core_poll_peek(uint64_t event);
 
 /* ---- the life of tasks: called by their own threads, in the runtime ---- */
 

@@ -109,8 +109,9 @@ struct core_event {
 	struct core_owner owner;
 
 	/* the descriptor (runtime/linux/, monitor/) */
-	uint64_t inode; /* of the pipe that is the descriptor */
-	uint32_t woken; /* 1: the monitor was told to wake who polls, and nobody has looked yet */
+	uint64_t inode;	  /* of the pipe that is the descriptor */
+	bool nonblocking; /* O_NONBLOCK, as the program has it */
+	uint32_t woken;	  /* 1: the monitor was told to wake who polls, and nobody has looked yet */
 };
 
 /* Without one of their own, all have the same. */

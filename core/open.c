@@ -10,6 +10,7 @@
 #include "core/core.h"
 #include "core/count.h"
 #include "core/encoding.h"
+#include "core/hold.h"
 #include "core/host.h"
 #include "core/repair.h"
 #include "core/output.h"
@@ -217,16 +218,16 @@ static void install_copies(struct core_event *event, struct core_event *leader)
 	}
 }
 
-static int64_t create(struct core_event *like, const struct core_target *target,
-		      struct core_event *leader)
+/* @group: the leader's name; 0: the event is to be by itself. */
+static int64_t create(struct core_event *like, const struct core_target *target, uint64_t group)
 {
+	struct core_event *leader = group ? core_named(group) : NULL, *event;
 	struct core_task *caller = core_host_task();
-	struct core_event *event;
 	int err;
 
 	if (target->task && !target->task->live)
 		return -ESRCH;
-	if (leader && leader->state == CORE_FREE) /* another thread has closed it meanwhile */
+	if (leader && !core_is_named(leader, group))
 		return -EBADF;
 	err = check_group(like, target, leader);
 	if (err)
@@ -256,27 +257,26 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	return core_index(event);
 }
 
-int core_group_check(uint32_t group)
+int core_group_check(uint64_t group)
 {
-	return core_event(group)->state == CORE_EXITED ? -ENODEV : 0;
+	return core_named(group)->state == CORE_EXITED ? -ENODEV : 0;
 }
 
 int64_t core_open(const struct perf_event_attr *attr, const struct core_target *target,
-		  uint32_t group, unsigned long flags, const struct core_rights *rights)
+		  uint64_t group, unsigned long flags, const struct core_rights *rights)
 {
+	const uint64_t leader = flags & PERF_FLAG_FD_NO_GROUP ? 0 : group;
 	struct core_target where = *target;
-	struct core_event event = {0}, *leader = NULL;
+	struct core_event event = {0};
 	int64_t index;
 	int kind;
 
 	if (group && core_group_check(group))
 		return -ENODEV;
-	if (group && !(flags & PERF_FLAG_FD_NO_GROUP))
-		leader = core_event(group);
 	memcpy(event.attr_bytes, attr, CORE_ATTR_SIZE);
 	if (where.task) {
 		where.task = core_task(core_page(where.task));
-		if (leader && leader->attr.inherit != event.attr.inherit)
+		if (leader && core_named(leader)->attr.inherit != event.attr.inherit)
 			return -EINVAL;
 	}
 	if (!(event.attr.sample_type & PERF_SAMPLE_BRANCH_STACK))
@@ -327,18 +327,25 @@ void core_close(uint32_t index, uint32_t generation)
 	core_tree_unlock();
 }
 
-void core_continue(uint32_t index, uint64_t id, const struct core_count *count)
+void core_continue(uint64_t name, uint64_t id, const struct core_count *count)
 {
-	struct core_event *event = core_event(index);
-	struct core_task *task = core_event_lock(event);
+	struct core_hold hold;
 
-	event->id = id;
-	core_count_add(&event->count, count);
-	if (task)
-		core_task_unlock(task);
+	if (!core_hold(&hold, name))
+		return;
+	hold.event->id = id;
+	core_count_add(&hold.event->count, count);
+	core_hold_end(&hold);
 }
 
-uint64_t core_event_id(uint32_t event)
+uint64_t core_event_id(uint64_t name)
 {
-	return core_event(event)->id;
+	struct core_hold hold;
+	uint64_t id;
+
+	if (!core_hold(&hold, name))
+		return 0;
+	id = hold.event->id;
+	core_hold_end(&hold);
+	return id;
 }

@@ -4,13 +4,14 @@
 
 #include "core/arena.h"
 #include "core/core.h"
+#include "core/hold.h"
 #include "core/host.h"
 #include "core/output.h"
 #include "core/ring.h"
 
-static short look(uint32_t index, bool consume)
+static short look(uint64_t name, bool consume)
 {
-	const struct core_event *event = core_event(index);
+	const struct core_event *event = core_named(name);
 	struct core_ring *ring;
 	short ready;
 
@@ -21,6 +22,8 @@ static short look(uint32_t index, bool consume)
 	ring = core_ring_lock(event);
 	if (!ring)
 		return POLLHUP;
+	/* What another event has in that slot is for who polls that. */
+	consume &= core_is_named(event, name);
 	ready = ring->ready;
 	if (consume)
 		__atomic_store_n(&ring->ready, 0, __ATOMIC_RELEASE);
@@ -28,12 +31,12 @@ static short look(uint32_t index, bool consume)
 	return ready;
 }
 
-short core_poll(uint32_t event)
+short core_poll(uint64_t event)
 {
 	return look(event, true);
 }
 
-short core_poll_peek(uint32_t event)
+short core_poll_peek(uint64_t event)
 {
 	return look(event, false);
 }

@@ -5,7 +5,7 @@
 #include "core/arena.h"
 #include "core/core.h"
 #include "core/count.h"
-#include "core/repair.h"
+#include "core/hold.h"
 #include "core/read_format.h"
 #include "core/schedule.h"
 
@@ -123,27 +123,29 @@ static int64_t read_own(struct core_event *event, uint64_t *to, size_t size)
 	return (int64_t)bytes;
 }
 
-int64_t core_read(uint32_t index, void *to, size_t size)
+/* With the tree's lock. */
+static int64_t read_copies(struct core_event *event, uint64_t *to, int64_t bytes)
 {
-	struct core_event *event = core_event(index);
-	bool copies = core_may_have_copies(event);
-	struct core_task *task;
+	if (bytes <= 0)
+		return bytes;
+	if (event->attr.read_format & PERF_FORMAT_GROUP && !are_copies_alike(core_leader(event)))
+		return -ECHILD;
+	add_copies(event, event->attr.read_format, to);
+	return bytes;
+}
+
+int64_t core_read(uint64_t name, void *to, size_t size)
+{
+	struct core_hold hold;
 	int64_t bytes;
 
-	if (copies)
-		core_tree_lock();
-	task = core_event_lock(event);
-	bytes = read_own(event, to, size);
-	if (task)
-		core_task_unlock(task);
-	if (copies) {
-		if (bytes > 0 && event->attr.read_format & PERF_FORMAT_GROUP &&
-		    !are_copies_alike(core_leader(event)))
-			bytes = -ECHILD;
-		if (bytes > 0)
-			add_copies(event, event->attr.read_format, to);
-		core_tree_unlock();
-	}
+	if (!core_hold(&hold, name))
+		return -EBADF;
+	bytes = read_own(hold.event, to, size);
+	core_hold_leave_task(&hold);
+	if (hold.tree && core_may_have_copies(hold.event))
+		bytes = read_copies(hold.event, to, bytes);
+	core_hold_end(&hold);
 	return bytes;
 }
 

@@ -19,6 +19,7 @@
 
 #include "core/arena.h"
 #include "core/core.h"
+#include "core/hold.h"
 #include "core/host.h"
 #include "core/lock.h"
 #include "core/output.h"
@@ -191,31 +192,45 @@ void core_output_end(struct core_output *out, bool sample)
 		core_signal_owner(out->event, POLL_IN);
 }
 
-void core_forward(uint32_t event, bool sample, const struct core_piece *pieces, unsigned int nr)
+static void forward(struct core_event *event, bool sample, const struct core_piece *pieces,
+		    unsigned int nr)
 {
 	struct core_output out;
 	size_t size = 0;
 
 	for (unsigned int i = 0; i < nr; i++)
 		size += pieces[i].size;
-	if (!core_output_begin(&out, core_event(event), size))
+	if (!core_output_begin(&out, event, size))
 		return;
 	for (unsigned int i = 0; i < nr; i++)
 		core_output_put(&out, pieces[i].from, pieces[i].size);
 	core_output_end(&out, sample);
 }
 
-int core_pause_output(uint32_t event, bool pause)
+void core_forward(uint64_t name, bool sample, const struct core_piece *pieces, unsigned int nr)
 {
-	struct core_ring *ring = core_ring_lock(core_event(event));
+	struct core_hold hold;
+
+	if (!core_hold(&hold, name))
+		return;
+	forward(hold.event, sample, pieces, nr);
+	core_hold_end(&hold);
+}
+
+int core_pause_output(uint64_t name, bool pause)
+{
+	const struct core_event *event = core_named(name);
+	struct core_ring *ring = core_ring_lock(event);
+	int error = 0;
 
 	if (!ring)
 		return -EINVAL;
-	if (!ring->size) {
-		core_ring_unlock(ring);
-		return -EINVAL;
-	}
-	ring->paused = pause;
+	if (!core_is_named(event, name))
+		error = -EBADF;
+	else if (!ring->size)
+		error = -EINVAL;
+	else
+		ring->paused = pause;
 	core_ring_unlock(ring);
-	return 0;
+	return error;
 }

@@ -10,6 +10,7 @@
 #include "core/attach.h"
 #include "core/aux.h"
 #include "core/core.h"
+#include "core/hold.h"
 #include "core/host.h"
 #include "core/lock.h"
 #include "core/output.h"
@@ -78,14 +79,13 @@ static void detach(struct core_event *event)
 	core_ring_unlock(ring);
 }
 
-int core_set_output(uint32_t index, uint32_t output)
+int core_set_output(uint64_t name, uint64_t output)
 {
-	struct core_event *event = core_event(index), *to = core_event(output);
+	struct core_event *event = core_named(name), *to = core_named(output);
 	int error = -EINVAL;
 
 	core_tree_lock();
-	/* Another thread may have closed either since its descriptor was looked up. */
-	if (event->state == CORE_FREE || (output && to->state == CORE_FREE)) {
+	if (!core_is_named(event, name) || (output && !core_is_named(to, output))) {
 		error = -EBADF;
 		goto out;
 	}

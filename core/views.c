@@ -5,6 +5,7 @@
 
 #include "core/arena.h"
 #include "core/core.h"
+#include "core/hold.h"
 #include "core/repair.h"
 #include "core/ring.h"
 #include "core/pages.h"
@@ -24,12 +25,19 @@ uint32_t core_views_owner(void)
 	return owner;
 }
 
+static bool is_of(const struct core_view *view, uint64_t event, bool aux)
+{
+	const uint32_t generation = (uint32_t)(event >> 32);
+
+	return view->event == (uint32_t)event && view->aux == aux &&
+	       (!generation || view->generation == generation);
+}
+
 /* With the tree's lock: some mapping of @event, or an unused place, by @owner 0. */
-static struct core_view *find(uint32_t owner, uint32_t event, bool aux)
+static struct core_view *find(uint32_t owner, uint64_t event, bool aux)
 {
 	for (uint32_t i = 0; i < core_tree()->views; i++)
-		if (views()[i].owner == owner &&
-		    (!owner || (views()[i].event == event && views()[i].aux == aux)))
+		if (views()[i].owner == owner && (!owner || is_of(&views()[i], event, aux)))
 			return &views()[i];
 	return NULL;
 }
@@ -44,16 +52,16 @@ static struct core_view *unused(void)
 	return place;
 }
 
-int64_t core_view_begin(uint32_t owner, uint32_t index, uint64_t offset, uint64_t size,
+int64_t core_view_begin(uint32_t owner, uint64_t name, uint64_t offset, uint64_t size,
 			bool writable, const struct core_rights *rights)
 {
-	struct core_event *event = core_event(index);
+	struct core_event *event = core_named(name);
 	struct core_view *place;
 	int64_t at = -ENOMEM;
 
 	core_tree_lock();
 	place = unused();
-	if (event->state == CORE_FREE) /* another thread has closed it since it was looked up */
+	if (!core_is_named(event, name))
 		at = -EBADF;
 	else if (place)
 		at = core_map_ring(event, offset, size, writable, rights);
@@ -61,7 +69,7 @@ int64_t core_view_begin(uint32_t owner, uint32_t index, uint64_t offset, uint64_
 		const struct core_ring *ring = core_ring(event->ring);
 
 		at = (int64_t)(offset ? ring->aux.at : ring->at);
-		place->event = index;
+		place->event = core_index(event);
 		place->aux = offset != 0;
 		place->generation = event->generation;
 		/* Last, so that there is none by halves. */
@@ -81,7 +89,7 @@ static void end(struct core_view *view)
 		core_unmap_ring(event, view->aux);
 }
 
-void core_view_end(uint32_t owner, uint32_t event, uint64_t offset)
+void core_view_end(uint32_t owner, uint64_t event, uint64_t offset)
 {
 	struct core_view *view;
 

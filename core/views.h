@@ -24,14 +24,14 @@ struct core_view {
 uint32_t core_views_owner(void);
 
 /*
- * mmap(2) of @event, with offset and size as given to the call: only MAP_SHARED, which the caller
- * checks, as it does PROT_EXEC. Returns the offset in the arena's file that is to be mapped.
+ * mmap(2) of @event, a name, with offset and size as given to the call: only MAP_SHARED, which the
+ * caller checks, as it does PROT_EXEC. Returns the offset in the arena's file that is to be mapped.
  */
 struct core_rights;
-int64_t core_view_begin(uint32_t owner, uint32_t event, uint64_t offset, uint64_t size,
+int64_t core_view_begin(uint32_t owner, uint64_t event, uint64_t offset, uint64_t size,
 			bool writable, const struct core_rights *rights);
 /* One such mapping, that had this offset, is gone: the caller has made sure of that. */
-void core_view_end(uint32_t owner, uint32_t event, uint64_t offset);
+void core_view_end(uint32_t owner, uint64_t event, uint64_t offset);
 
 /* The memory is gone. */
 void core_views_end(uint32_t owner);

@@ -23,7 +23,7 @@ enum { VECTORS = 1024 }; /* UIO_MAXIOV */
 
 /* ---- read ---- */
 
-static int64_t read_event(uint32_t event, uint64_t to, uint64_t size)
+static int64_t read_event(uint64_t event, uint64_t to, uint64_t size)
 {
 	uint64_t values[CORE_READ_MAX / 8];
 	int64_t result = core_read(event, values, size < sizeof(values) ? size : sizeof(values));
@@ -33,14 +33,14 @@ static int64_t read_event(uint32_t event, uint64_t to, uint64_t size)
 	return result;
 }
 
-static int64_t event_read(struct thread *thread, struct syscall *call, uint32_t event)
+static int64_t event_read(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	(void)thread;
 	return read_event(event, call->args[1], call->args[2]);
 }
 
 /* Each vector is a read of its own, until one is not filled. */
-static int64_t event_readv(struct thread *thread, struct syscall *call, uint32_t event)
+static int64_t event_readv(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	struct vector vector;
 	int64_t total = 0;
@@ -65,26 +65,26 @@ static int64_t event_readv(struct thread *thread, struct syscall *call, uint32_t
 }
 
 /* At the place where the file stands; it has no other. */
-static int64_t event_preadv2(struct thread *thread, struct syscall *call, uint32_t event)
+static int64_t event_preadv2(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	return call->args[3] == UINT64_MAX ? event_readv(thread, call, event) : -ESPIPE;
 }
 
 /* ---- what cannot be done ---- */
 
-static int64_t event_no_seek(struct thread *thread, struct syscall *call, uint32_t event)
+static int64_t event_no_seek(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	(void)thread, (void)call, (void)event;
 	return -ESPIPE;
 }
 
-static int64_t event_invalid(struct thread *thread, struct syscall *call, uint32_t event)
+static int64_t event_invalid(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	(void)thread, (void)call, (void)event;
 	return -EINVAL;
 }
 
-static int64_t event_no_file(struct thread *thread, struct syscall *call, uint32_t event)
+static int64_t event_no_file(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	(void)thread, (void)call, (void)event;
 	return -ENODEV;
@@ -106,14 +106,14 @@ static int64_t stat_event(struct thread *thread, struct syscall *call, unsigned 
 	return copy_out(call->args[at], &file, sizeof(file));
 }
 
-static int64_t event_fstat(struct thread *thread, struct syscall *call, uint32_t event)
+static int64_t event_fstat(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	(void)event;
 	return stat_event(thread, call, 1);
 }
 
 /* How C libraries make fstat: an empty path. With any other an event is no folder. */
-static int64_t event_fstatat(struct thread *thread, struct syscall *call, uint32_t event)
+static int64_t event_fstatat(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	char path[1];
 
@@ -125,21 +125,45 @@ static int64_t event_fstatat(struct thread *thread, struct syscall *call, uint32
 
 /* ---- closing ---- */
 
-static void closed(uint32_t first, uint32_t last)
+/*
+ * Numbers that are about to be closed: as soon as they are, they may be other threads', who are not
+ * to find what they were. closed() comes behind it for who has looked meanwhile.
+ */
+static uint64_t closing(uint32_t first, uint32_t last)
 {
 	event_fds_forget(first, last);
-	event_passed_closed(first, last);
+	return event_fds_now();
 }
 
-static int64_t event_close(struct thread *thread, struct syscall *call, uint32_t event)
+static void closed(uint32_t first, uint32_t last, uint64_t before)
 {
-	int64_t result = syscall_pass(thread, call);
+	event_fds_forget(first, last);
+	event_passed_closed(first, last, before);
+}
+
+static int64_t event_close(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	const uint32_t fd = (uint32_t)call->args[0];
+	const uint64_t before = closing(fd, fd);
+	const int64_t result = syscall_pass(thread, call);
 
 	(void)event;
 	if (result == SYSCALL_NOT_MADE)
 		return result;
-	closed((uint32_t)call->args[0], (uint32_t)call->args[0]);
+	closed(fd, fd, before);
 	control_settle();
+	return result;
+}
+
+/* Of what is none of ours: perhaps the kernel's. */
+static int64_t close_other(struct thread *thread, struct syscall *call)
+{
+	const uint32_t fd = (uint32_t)call->args[0];
+	const uint64_t before = closing(fd, fd);
+	const int64_t result = syscall_pass(thread, call);
+
+	if (result != SYSCALL_NOT_MADE)
+		closed(fd, fd, before);
 	return result;
 }
 
@@ -147,15 +171,17 @@ static int64_t event_close(struct thread *thread, struct syscall *call, uint32_t
 static int64_t dup_over(struct thread *thread, struct syscall *call)
 {
 	const uint32_t to = (uint32_t)call->args[1];
-	const uint32_t event = event_of_fd(to);
+	const uint64_t event = event_of_fd(to);
+	uint64_t before;
 	int64_t result;
 
 	if (to == (uint32_t)call->args[0])
 		return syscall_pass(thread, call);
+	before = closing(to, to);
 	result = syscall_pass(thread, call);
 	if (result < 0)
 		return result;
-	closed(to, to);
+	closed(to, to, before);
 	if (event)
 		control_settle();
 	return result;
@@ -163,11 +189,13 @@ static int64_t dup_over(struct thread *thread, struct syscall *call)
 
 static int64_t close_many(struct thread *thread, struct syscall *call)
 {
-	int64_t result = sys_close_range(thread, call);
+	const uint32_t first = (uint32_t)call->args[0], last = (uint32_t)call->args[1];
+	const uint64_t before = closing(first, last);
+	const int64_t result = sys_close_range(thread, call);
 
 	if (result || call->args[2] & CLOSE_RANGE_CLOEXEC)
 		return result;
-	closed((uint32_t)call->args[0], (uint32_t)call->args[1]);
+	closed(first, last, before);
 	if (core_nr_events())
 		control_settle();
 	return result;
@@ -228,7 +256,7 @@ bool event_call_quick(struct thread *thread)
 {
 	uint64_t *const gpr = thread->regs.gpr;
 	event_switch *what = NULL;
-	uint32_t event;
+	uint64_t event;
 
 	switch ((uint32_t)gpr[REG_RAX]) {
 	case __NR_ioctl:
@@ -272,7 +300,7 @@ static const struct concerned *concerned(uint32_t number)
 
 static int64_t call_of(struct thread *thread, struct syscall *call, const struct concerned *how)
 {
-	uint32_t event;
+	uint64_t event;
 
 	if (how->maps) {
 		int64_t result = event_map_call(thread, call);
@@ -292,8 +320,7 @@ static int64_t call_of(struct thread *thread, struct syscall *call, const struct
 	}
 	switch ((uint32_t)call->number) {
 	case __NR_close:
-		closed((uint32_t)call->args[0], (uint32_t)call->args[0]);
-		return EVENT_CALL_OTHER;
+		return close_other(thread, call);
 	case __NR_ioctl:
 		return event_passed_ioctl(thread, call);
 	case __NR_mmap:

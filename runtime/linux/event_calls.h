@@ -33,12 +33,15 @@ void event_maps_forked(void);
  */
 uint32_t event_maps_owner(void);
 
-/* ioctl(2) of an event: event_ioctl.c. fcntl(2): event_fcntl.c. mmap(2): event_map.c. */
-typedef int64_t event_handler(struct thread *thread, struct syscall *call, uint32_t event);
+/* ioctl(2) of an event, by name: event_ioctl.c. fcntl(2): event_fcntl.c. mmap(2): event_map.c. */
+typedef int64_t event_handler(struct thread *thread, struct syscall *call, uint64_t event);
 event_handler event_ioctl, event_fcntl, event_mmap;
 
+/* O_NONBLOCK as the program sees it. The pipe itself always has it: event_fds.c. */
+int64_t event_set_nonblocking(uint64_t event, bool on);
+
 /* Of event_call_quick(): what ioctl(2)'s @request does, or NULL. */
-typedef int event_switch(uint32_t event, bool group);
+typedef int event_switch(uint64_t event, bool group);
 event_switch *event_ioctl_switch(uint32_t request);
 
 #endif

@@ -24,7 +24,7 @@ enum { WATCHED = 4096 };
 
 struct watched {
 	int epoll, fd;
-	uint32_t event, generation; /* event 0: unused */
+	uint64_t event; /* its name; 0: unused */
 	uint32_t wanted;
 	uint64_t data;
 };
@@ -35,7 +35,7 @@ struct lock event_epoll_lock;
 
 static bool is_open(const struct watched *item)
 {
-	return item->event && core_event(item->event)->generation == item->generation;
+	return item->event && core_named(item->event)->generation == item->event >> 32;
 }
 
 /* With the lock held: that of @fd in @epoll, or an unused one, or NULL. */
@@ -58,7 +58,7 @@ static struct watched *place_for(int epoll, int fd)
 	return unused;
 }
 
-static void remember(int epoll, int fd, uint32_t event, const struct epoll_event *what)
+static void remember(int epoll, int fd, uint64_t event, const struct epoll_event *what)
 {
 	struct watched *place;
 
@@ -69,7 +69,6 @@ static void remember(int epoll, int fd, uint32_t event, const struct epoll_event
 			.epoll = epoll,
 			.fd = fd,
 			.event = what ? event : 0,
-			.generation = core_event(event)->generation,
 			.wanted = what ? what->events : 0,
 			.data = what ? what->data : 0,
 		};
@@ -80,7 +79,7 @@ int64_t event_epoll_ctl(struct thread *thread, struct syscall *call)
 {
 	const int epoll = (int)call->args[0], command = (int)call->args[1];
 	const int fd = (int)call->args[2];
-	const uint32_t event = event_of_fd((uint32_t)fd);
+	const uint64_t event = event_of_fd((uint32_t)fd);
 	struct syscall changed = *call;
 	struct epoll_event what;
 	int64_t result;
@@ -104,7 +103,7 @@ int64_t event_epoll_ctl(struct thread *thread, struct syscall *call)
 		return result;
 	remember(epoll, fd, event, &what);
 	if (core_poll_peek(event))
-		core_host_wake(core_event(event), POLLIN);
+		core_host_wake(core_named(event), POLLIN);
 	return 0;
 }
 

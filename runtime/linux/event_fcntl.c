@@ -9,6 +9,7 @@
 #include <linux/fcntl.h>
 
 #include "core/core.h"
+#include "core/hold.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/sys.h"
@@ -19,7 +20,37 @@ struct owner_ex {
 	int32_t type, pid;
 };
 
-static int64_t set_flags(struct thread *thread, struct syscall *call, struct core_owner *owner)
+/* What the kernel has taken. */
+static int64_t set_owner(uint64_t event, const struct core_owner *to)
+{
+	struct core_hold hold;
+
+	if (!core_hold(&hold, event))
+		return -EBADF;
+	hold.event->owner.pid = 0; /* nobody, while it changes */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	hold.event->owner.type = to->type;
+	hold.event->owner.signo = to->signo;
+	hold.event->owner.fd = to->fd;
+	hold.event->owner.async = to->async;
+	__atomic_store_n(&hold.event->owner.pid, to->pid, __ATOMIC_RELEASE);
+	core_hold_end(&hold);
+	return 0;
+}
+
+int64_t event_set_nonblocking(uint64_t event, bool on)
+{
+	struct core_hold hold;
+
+	if (!core_hold(&hold, event))
+		return -EBADF;
+	hold.event->nonblocking = on;
+	core_hold_end(&hold);
+	return 0;
+}
+
+static int64_t set_flags(struct thread *thread, struct syscall *call, uint64_t event,
+			 struct core_owner *owner)
 {
 	const uint64_t flags = (uint32_t)call->args[2];
 	struct syscall changed = *call;
@@ -27,8 +58,10 @@ static int64_t set_flags(struct thread *thread, struct syscall *call, struct cor
 
 	if (flags & O_DIRECT)
 		return -EINVAL;
-	changed.args[2] = flags & ~(uint64_t)FASYNC;
+	changed.args[2] = (flags & ~(uint64_t)FASYNC) | O_NONBLOCK;
 	result = syscall_pass(thread, &changed);
+	if (!result)
+		result = event_set_nonblocking(event, flags & O_NONBLOCK);
 	if (result)
 		return result;
 	owner->fd = (int32_t)call->args[0];
@@ -36,52 +69,44 @@ static int64_t set_flags(struct thread *thread, struct syscall *call, struct cor
 	return 0;
 }
 
-static void own(struct core_owner *owner, int32_t type, int32_t pid)
+int64_t event_fcntl(struct thread *thread, struct syscall *call, uint64_t event)
 {
-	owner->pid = 0; /* nobody, while it changes */
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	owner->type = type;
-	__atomic_store_n(&owner->pid, pid, __ATOMIC_RELEASE);
-}
-
-int64_t event_fcntl(struct thread *thread, struct syscall *call, uint32_t event)
-{
-	struct core_owner *owner = &core_event(event)->owner;
+	struct core_owner owner = core_named(event)->owner;
 	const int32_t argument = (int32_t)call->args[2];
 	struct owner_ex ex = {0};
 	int64_t result;
 
 	switch ((uint32_t)call->args[1]) {
 	case F_SETFL:
-		return set_flags(thread, call, owner);
+		result = set_flags(thread, call, event, &owner);
+		break;
 	case F_GETFL:
 		result = syscall_pass(thread, call);
 		if (result < 0)
 			return result;
-		return (result & ~O_ACCMODE) | O_RDWR | (owner->async ? FASYNC : 0);
+		return (result & ~(O_ACCMODE | O_NONBLOCK)) | O_RDWR | (owner.async ? FASYNC : 0) |
+		       (core_named(event)->nonblocking ? O_NONBLOCK : 0);
 	case F_SETOWN:
+		owner.type = argument < 0 ? OWNER_PGRP : OWNER_PID;
+		owner.pid = argument < 0 ? -argument : argument;
 		result = syscall_pass(thread, call);
-		if (!result && argument < 0)
-			own(owner, OWNER_PGRP, -argument);
-		else if (!result)
-			own(owner, OWNER_PID, argument);
-		return result;
+		break;
 	case F_SETOWN_EX:
 		if (copy_in(&ex, call->args[2], sizeof(ex)))
 			return -EFAULT;
+		owner.type = ex.type;
+		owner.pid = ex.pid;
 		result = syscall_pass(thread, call);
-		if (!result)
-			own(owner, ex.type, ex.pid);
-		return result;
+		break;
 	case F_SETSIG:
+		owner.signo = argument;
 		result = syscall_pass(thread, call);
-		if (!result)
-			owner->signo = argument;
-		return result;
+		break;
 	case F_GETPIPE_SZ:
 	case F_SETPIPE_SZ:
 		return -EBADF;
 	default:
 		return syscall_pass(thread, call);
 	}
+	return result ? result : set_owner(event, &owner);
 }

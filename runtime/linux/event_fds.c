@@ -28,14 +28,10 @@
 
 enum { REMEMBERED = 65536 };
 
-/* What a number is. */
-struct known {
-	uint32_t event; /* 0: not known, or PLAIN */
-	uint32_t generation;
-};
+/* What a number is: the name of an event; 0: not known; or PLAIN. */
+static uint64_t *table;
 #define PLAIN UINT32_MAX
 
-static struct known *table;
 struct lock event_fds_lock;
 
 /* The numbers of a vfork child are its own, the table is its parent's. */
@@ -61,33 +57,55 @@ static bool make_table(void)
 	return table;
 }
 
-static void remember(uint64_t fd, uint32_t event, uint32_t generation)
+static void remember(uint64_t fd, uint64_t event)
+{
+	if (remembers(fd) && make_table())
+		__atomic_store_n(&table[fd], event, __ATOMIC_RELEASE);
+}
+
+static uint64_t now;
+
+uint64_t event_fds_now(void)
+{
+	return __atomic_add_fetch(&now, 1, __ATOMIC_ACQ_REL);
+}
+
+/* What a number was found to be counts only if nobody has closed anything since @before, and
+ * nothing else is known of it meanwhile: it may be another thread's by now. */
+static void remember_found(uint64_t fd, uint64_t event, uint64_t before, uint64_t known)
 {
 	if (!remembers(fd) || !make_table())
 		return;
-	__atomic_store_n(&table[fd].generation, generation, __ATOMIC_RELAXED);
-	__atomic_store_n(&table[fd].event, event, __ATOMIC_RELEASE);
+	lock_take(&event_fds_lock);
+	if (__atomic_load_n(&now, __ATOMIC_RELAXED) == before && table[fd] == known)
+		__atomic_store_n(&table[fd], event, __ATOMIC_RELEASE);
+	lock_give(&event_fds_lock);
 }
 
 /* Of a pipe, which has an inode number that no other pipe of the system has. */
-static uint32_t find_inode(uint64_t inode)
+static uint64_t find_inode(uint64_t inode)
 {
 	const uint32_t made = core_tree()->made;
 
 	for (uint32_t i = 1; i <= made; i++) {
 		const struct core_event *event = core_event(i);
+		/* First: if the slot changes hands meanwhile, what is found is closed. */
+		const uint32_t generation = __atomic_load_n(&event->generation, __ATOMIC_ACQUIRE);
 
-		if (event->inode == inode && event->state != CORE_FREE && !event->parent)
-			return i;
+		if (__atomic_load_n(&event->inode, __ATOMIC_ACQUIRE) == inode &&
+		    event->state != CORE_FREE && !event->parent)
+			return core_name(i, generation);
 	}
 	return 0;
 }
 
-static uint32_t look_up(uint64_t fd)
+/* What is @known of it so far is not enough. */
+static uint64_t look_up(uint64_t fd, uint64_t known)
 {
+	const uint64_t before = __atomic_load_n(&now, __ATOMIC_ACQUIRE);
 	struct statfs fs;
 	struct stat file;
-	uint32_t event = 0;
+	uint64_t event = 0;
 
 	if (sys(__NR_fstat, fd, &file))
 		return 0;
@@ -95,43 +113,44 @@ static uint32_t look_up(uint64_t fd)
 		event = find_inode(file.st_ino);
 	if (event && (sys(__NR_fstatfs, fd, &fs) || fs.f_type != PIPEFS_MAGIC))
 		event = 0;
-	remember(fd, event ? event : PLAIN, event ? core_event(event)->generation : 0);
+	remember_found(fd, event ? event : PLAIN, before, known);
 	return event;
 }
 
-/* As the table has it, which is there: 0 for a number that is not known, or PLAIN. */
-static inline uint32_t in_table(uint64_t fd)
+/* As the table has it, which is there: @known, and what that stands for now. An event that is gone
+ * is none, and the number may be any. */
+static inline uint64_t in_table(uint64_t fd, uint64_t *known)
 {
-	uint32_t event = __atomic_load_n(&table[fd].event, __ATOMIC_ACQUIRE);
+	const uint64_t event = *known = __atomic_load_n(&table[fd], __ATOMIC_ACQUIRE);
 
-	if (event && event != PLAIN && core_event(event)->generation != table[fd].generation)
-		return PLAIN;
+	if (event && event != PLAIN && core_named(event)->generation != event >> 32)
+		return 0;
 	return event;
 }
 
-uint32_t event_of_fd(uint64_t fd)
+uint64_t event_of_fd(uint64_t fd)
 {
-	uint32_t event;
+	uint64_t event, known;
 
 	fd = (uint32_t)fd; /* the kernel looks at no more */
 	if (!core_nr_events() || fd > INT32_MAX)
 		return 0;
 	if (!remembers(fd) || !table)
-		return look_up(fd);
-	event = in_table(fd);
+		return look_up(fd, 0);
+	event = in_table(fd, &known);
 	if (!event)
-		return look_up(fd);
+		return look_up(fd, known);
 	return event == PLAIN ? 0 : event;
 }
 
-uint32_t event_known(uint64_t fd)
+uint64_t event_known(uint64_t fd)
 {
-	uint32_t event;
+	uint64_t event, known;
 
 	fd = (uint32_t)fd;
 	if (!table || !remembers(fd))
 		return 0;
-	event = in_table(fd);
+	event = in_table(fd, &known);
 	return event == PLAIN ? 0 : event;
 }
 
@@ -144,7 +163,10 @@ static int64_t make_pipe(int ends[2])
 	struct {
 		uint64_t now, max;
 	} limit, raised;
-	int64_t error = sys(__NR_pipe2, ends, O_CLOEXEC);
+	/* Who looks at the number before it is an event's and reads it then reads the pipe: there
+	 * is nothing, and it is not to be waited for. */
+	const int flags = O_CLOEXEC | O_NONBLOCK;
+	int64_t error = sys(__NR_pipe2, ends, flags);
 
 	if (error != -EMFILE || sys(__NR_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) ||
 	    limit.now == limit.max)
@@ -153,7 +175,7 @@ static int64_t make_pipe(int ends[2])
 	raised.now++;
 	if (sys(__NR_prlimit64, 0, RLIMIT_NOFILE, &raised, NULL))
 		return error;
-	error = sys(__NR_pipe2, ends, O_CLOEXEC);
+	error = sys(__NR_pipe2, ends, flags);
 	sys(__NR_prlimit64, 0, RLIMIT_NOFILE, &limit, NULL);
 	return error;
 }
@@ -182,7 +204,7 @@ int64_t event_fd_make(uint32_t event, bool cloexec)
 	}
 	if (!cloexec)
 		sys(__NR_fcntl, ends[0], F_SETFD, 0);
-	remember((uint64_t)ends[0], event, message.generation);
+	remember((uint64_t)ends[0], core_name(event, message.generation));
 	return ends[0];
 }
 
@@ -190,19 +212,23 @@ void event_fds_forget(uint64_t first, uint64_t last)
 {
 	if (!table || has_own_numbers())
 		return;
+	lock_take(&event_fds_lock);
+	event_fds_now();
 	for (uint64_t fd = first; fd <= last && fd < REMEMBERED; fd++)
-		__atomic_store_n(&table[fd].event, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&table[fd], 0, __ATOMIC_RELEASE);
+	lock_give(&event_fds_lock);
 }
 
-bool event_fd_drain(uint64_t fd, uint32_t event)
+bool event_fd_drain(uint64_t fd, uint64_t event)
 {
 	char bytes[64];
 	const struct vector vector = {bytes, sizeof(bytes)};
 	bool any = false;
 	int64_t n;
 
-	/* First, so that what happens from here on is told of again. */
-	__atomic_store_n(&core_event(event)->woken, 0, __ATOMIC_SEQ_CST);
+	/* First, so that what happens from here on is told of again: once too often does no harm,
+	 * if the slot is another event's by now. */
+	__atomic_store_n(&core_named(event)->woken, 0, __ATOMIC_SEQ_CST);
 	do {
 		n = sys(__NR_preadv2, fd, &vector, 1, -1, -1, RWF_NOWAIT);
 		any |= n > 0;

@@ -13,11 +13,12 @@
 
 struct thread;
 
-/* The event that descriptor @fd is, or 0. Quick where there are no events at all. */
-uint32_t event_of_fd(uint64_t fd);
+/* The name (core_name()) of the event that descriptor @fd is, or 0. Quick where there are no events
+ * at all. */
+uint64_t event_of_fd(uint64_t fd);
 
 /* The same of a number that was looked at before; 0 of others, too. */
-uint32_t event_known(uint64_t fd);
+uint64_t event_known(uint64_t fd);
 
 /*
  * Makes the descriptor of @event, closed on exec if @cloexec, and tells the monitor. Returns it or
@@ -25,10 +26,16 @@ uint32_t event_known(uint64_t fd);
  */
 int64_t event_fd_make(uint32_t event, bool cloexec);
 
+/*
+ * A number that grows: what is noted of a descriptor has the one of then, and who closes takes one
+ * before, as another thread may get the number that is closed before it can be forgotten.
+ */
+uint64_t event_fds_now(void);
+
 /* The number @fd, or those from @first to @last, are no longer what they were. */
 void event_fds_forget(uint64_t first, uint64_t last);
 
 /* Takes out of the pipe what makes it readable; false when there was nothing. */
-bool event_fd_drain(uint64_t fd, uint32_t event);
+bool event_fd_drain(uint64_t fd, uint64_t event);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "abi/source.h"
 #include "core/core.h"
+#include "core/hold.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/event_attr.h"
 #include "runtime/linux/event_calls.h"
@@ -15,7 +16,7 @@
 #include "runtime/linux/memory.h"
 #include "runtime/sys.h"
 
-static int64_t set_period(uint32_t event, uint64_t at)
+static int64_t set_period(uint64_t event, uint64_t at)
 {
 	uint64_t period;
 
@@ -23,25 +24,30 @@ static int64_t set_period(uint32_t event, uint64_t at)
 }
 
 /* Where the number comes from (abi/source.h). */
-static int64_t get_source(uint32_t event, uint64_t argument)
+static int64_t get_source(uint64_t event, uint64_t argument)
 {
-	const bool modelled = core_kind_bit(core_event(event)->kind) & CORE_KINDS_MODEL;
-	const uint32_t source = modelled ? ABI_SOURCE_MODEL : ABI_SOURCE_EXACT;
+	struct core_hold hold;
+	uint32_t source;
 
+	if (!core_hold(&hold, event))
+		return -EBADF;
+	source = core_kind_bit(hold.event->kind) & CORE_KINDS_MODEL ? ABI_SOURCE_MODEL
+								    : ABI_SOURCE_EXACT;
+	core_hold_end(&hold);
 	return copy_out(argument, &source, sizeof(source)) ? -EFAULT : 0;
 }
 
-static int64_t get_id(uint32_t event, uint64_t to)
+static int64_t get_id(uint64_t event, uint64_t to)
 {
 	const uint64_t id = core_event_id(event);
 
-	return copy_out(to, &id, sizeof(id));
+	return id ? copy_out(to, &id, sizeof(id)) : -EBADF;
 }
 
 /* A descriptor, or -1 as a long: for none. */
-static int64_t set_output(struct thread *thread, uint64_t own, uint32_t event, uint64_t fd)
+static int64_t set_output(struct thread *thread, uint64_t own, uint64_t event, uint64_t fd)
 {
-	uint32_t output;
+	uint64_t output;
 
 	if (fd == UINT64_MAX)
 		return core_set_output(event, 0);
@@ -50,7 +56,7 @@ static int64_t set_output(struct thread *thread, uint64_t own, uint32_t event, u
 		      : event_passed_output(thread, (int)fd, (int)own, event);
 }
 
-static int64_t modify(uint32_t event, uint64_t at)
+static int64_t modify(uint64_t event, uint64_t at)
 {
 	struct core_rights rights;
 	union event_attr attr;
@@ -61,7 +67,7 @@ static int64_t modify(uint32_t event, uint64_t at)
 	return error ? error : core_modify(event, &attr.attr);
 }
 
-static int64_t set_filter(uint32_t event, uint64_t at)
+static int64_t set_filter(uint64_t event, uint64_t at)
 {
 	char filter[PAGE];
 	int64_t length = copy_string_in(filter, at, sizeof(filter));
@@ -77,16 +83,26 @@ static int64_t set_bpf(uint64_t fd)
 	return sys(__NR_fcntl, fd, F_GETFD) < 0 ? -EBADF : -EINVAL;
 }
 
-static int64_t set_async(uint32_t event, uint64_t fd, uint64_t at)
+static int64_t set_async(uint64_t event, uint64_t fd, uint64_t at)
 {
-	struct core_owner *owner = &core_event(event)->owner;
+	struct core_hold hold;
 	int on;
 
 	if (copy_in(&on, at, sizeof(on)))
 		return -EFAULT;
-	owner->fd = (int32_t)fd;
-	owner->async = on;
+	if (!core_hold(&hold, event))
+		return -EBADF;
+	hold.event->owner.fd = (int32_t)fd;
+	hold.event->owner.async = on;
+	core_hold_end(&hold);
 	return 0;
+}
+
+static int64_t set_nonblocking(uint64_t event, uint64_t at)
+{
+	int on;
+
+	return copy_in(&on, at, sizeof(on)) ? -EFAULT : event_set_nonblocking(event, on);
 }
 
 event_switch *event_ioctl_switch(uint32_t request)
@@ -103,7 +119,7 @@ event_switch *event_ioctl_switch(uint32_t request)
 	}
 }
 
-int64_t event_ioctl(struct thread *thread, struct syscall *call, uint32_t event)
+int64_t event_ioctl(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	const uint64_t argument = call->args[2];
 	event_switch *const what = event_ioctl_switch((uint32_t)call->args[1]);
@@ -133,9 +149,10 @@ int64_t event_ioctl(struct thread *thread, struct syscall *call, uint32_t event)
 		return modify(event, argument);
 	case FIOASYNC:
 		return set_async(event, call->args[0], argument);
+	case FIONBIO:
+		return set_nonblocking(event, argument);
 	case FIOCLEX:
 	case FIONCLEX:
-	case FIONBIO:
 		return syscall_pass(thread, call);
 	default:
 		return -ENOTTY;

@@ -10,6 +10,7 @@
 #include "core/core.h"
 #include "core/time.h"
 #include "runtime/linux/event_calls.h"
+#include "runtime/linux/event_fds.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/proc_maps.h"
 #include "runtime/lock.h"
@@ -22,9 +23,9 @@ enum {
 };
 
 struct joined {
-	int fd;		     /* -1: unused */
-	uint32_t event;	     /* of ours, whose ring it is; */
-	uint32_t generation; /* when it is gone, so is this */
+	int fd;		/* -1: unused */
+	uint64_t since; /* event_fds_now() */
+	uint64_t event; /* of ours, by name, whose ring it is: when it is gone, so is this */
 	uint64_t sample_type;
 	int64_t ahead; /* of our clock is the one that it tells the time by, ns */
 	struct perf_event_mmap_page *page; /* NULL: it writes to the ring of another one here */
@@ -139,7 +140,12 @@ static struct joined *unused(void)
 	return find(-1) ?: nr_joined < JOINED ? &joined[nr_joined++] : NULL;
 }
 
-static int64_t add(int fd, const struct perf_event_attr *attr, uint32_t event, void *page,
+static bool is_open(uint64_t event)
+{
+	return core_named(event)->generation == event >> 32;
+}
+
+static int64_t add(int fd, const struct perf_event_attr *attr, uint64_t event, void *page,
 		   uint64_t size)
 {
 	struct joined *item = find(fd);
@@ -152,8 +158,8 @@ static int64_t add(int fd, const struct perf_event_attr *attr, uint32_t event, v
 		return -ENOMEM;
 	*item = (struct joined){
 		.fd = fd,
+		.since = event_fds_now(),
 		.event = event,
-		.generation = core_event(event)->generation,
 		.sample_type = attr->sample_type,
 		.ahead = attr->use_clockid ? 0 : clock_ahead(),
 		.page = page,
@@ -162,14 +168,14 @@ static int64_t add(int fd, const struct perf_event_attr *attr, uint32_t event, v
 	return 0;
 }
 
-void event_joined_closed(uint32_t first, uint32_t last)
+void event_joined_closed(uint32_t first, uint32_t last, uint64_t before)
 {
 	if (!event_joined_any())
 		return;
 	lock_take(&joined_lock);
 	for (unsigned int i = 0; i < nr_joined; i++)
 		if (joined[i].fd >= 0 && (uint32_t)joined[i].fd >= first &&
-		    (uint32_t)joined[i].fd <= last)
+		    (uint32_t)joined[i].fd <= last && joined[i].since < before)
 			forget(&joined[i]);
 	lock_give(&joined_lock);
 }
@@ -194,11 +200,10 @@ static struct perf_event_mmap_page *map(int fd, uint64_t size)
 }
 
 /* By way of another of the kernel's events, which has joined the same one of ours. */
-static bool follow(int fd, const struct perf_event_attr *attr, uint32_t event)
+static bool follow(int fd, const struct perf_event_attr *attr, uint64_t event)
 {
 	for (unsigned int i = 0; i < nr_joined; i++)
-		if (joined[i].page && joined[i].event == event &&
-		    joined[i].generation == core_event(event)->generation &&
+		if (joined[i].page && joined[i].event == event && is_open(event) &&
 		    joined[i].sample_type == attr->sample_type &&
 		    !sys(__NR_ioctl, fd, PERF_EVENT_IOC_SET_OUTPUT, joined[i].fd))
 			return true;
@@ -217,13 +222,13 @@ bool event_joined_is(int fd)
 	return is;
 }
 
-int64_t event_joined_to(int fd, const struct perf_event_attr *attr, uint32_t event)
+int64_t event_joined_to(int fd, const struct perf_event_attr *attr, uint64_t event)
 {
 	struct perf_event_mmap_page *page = NULL;
 	uint64_t size = 0;
 	int64_t result = 0;
 
-	if (!core_event(event)->ring)
+	if (!core_named(event)->ring)
 		return -EINVAL;
 	lock_take(&joined_lock);
 	if (find(fd))
@@ -254,12 +259,12 @@ static bool is_mapped(uint64_t start, uint64_t size, struct maps_entry *entry)
 }
 
 int64_t event_joined_by(struct thread *thread, int fd, const struct perf_event_attr *attr,
-			uint64_t start, uint64_t size, int own, uint32_t event)
+			uint64_t start, uint64_t size, int own, uint64_t event)
 {
 	const struct joined *already;
 	struct perf_event_mmap_page *page;
 	struct maps_entry entry;
-	uint32_t joined_to;
+	uint64_t joined_to;
 	int64_t result;
 
 	lock_take(&joined_lock);
@@ -268,7 +273,7 @@ int64_t event_joined_by(struct thread *thread, int fd, const struct perf_event_a
 	lock_give(&joined_lock);
 	if (joined_to)
 		return core_set_output(event, joined_to);
-	if (!size || core_event(event)->ring || !is_mapped(start, size, &entry))
+	if (!size || core_named(event)->ring || !is_mapped(start, size, &entry))
 		return -EINVAL;
 	/* The kernel's ring goes with its last mapping, so this one comes first. */
 	page = map(fd, size);
@@ -387,7 +392,7 @@ void event_joined_forward(void)
 
 		if (item->fd < 0)
 			continue;
-		if (core_event(item->event)->generation != item->generation)
+		if (!is_open(item->event))
 			forget(item);
 		else if (item->page && item->page->data_head != item->page->data_tail)
 			forward(item);

@@ -21,21 +21,22 @@ struct thread;
 bool event_joined_is(int fd);
 
 /* The kernel's event of @attr at @fd shall write to the ring of @event. 0 or an errno value. */
-int64_t event_joined_to(int fd, const struct perf_event_attr *attr, uint32_t event);
+int64_t event_joined_to(int fd, const struct perf_event_attr *attr, uint64_t event);
 
 /*
  * @event, at descriptor @own, shall write to the ring of the kernel's event at @fd, which the
  * program has mapped from @start on with @size bytes: from now on that mapping is a ring of ours.
  */
 int64_t event_joined_by(struct thread *thread, int fd, const struct perf_event_attr *attr,
-			uint64_t start, uint64_t size, int own, uint32_t event);
+			uint64_t start, uint64_t size, int own, uint64_t event);
 
 /* Whether there are any; what their rings have goes to ours. */
 bool event_joined_any(void);
 void event_joined_forward(void);
 
-/* The program has closed these numbers. In a child of fork nothing is mapped any more. */
-void event_joined_closed(uint32_t first, uint32_t last);
+/* The program has closed these numbers, which it may have got anew since @before
+ * (event_fds_now()). In a child of fork nothing is mapped any more. */
+void event_joined_closed(uint32_t first, uint32_t last, uint64_t before);
 void event_joined_forked(void);
 
 #endif

@@ -11,7 +11,7 @@
 
 struct event_list {
 	struct pollfd *fds;
-	uint32_t *events; /* 0: it is none */
+	uint64_t *events; /* their names; 0: it is none */
 	uint16_t *wanted; /* of events: the kernel is asked for something else */
 	uint32_t nr;
 	uint32_t nr_events;

@@ -31,7 +31,7 @@ enum { MAPS = 4096 };
 struct map {
 	uint64_t start, end; /* start 0: unused */
 	uint64_t offset;     /* as the program gave it */
-	uint32_t event, generation;
+	uint64_t event;	     /* its name */
 };
 
 static struct map *maps;
@@ -58,7 +58,7 @@ static struct map *unused(void)
 	return nr_maps < MAPS ? &maps[nr_maps++] : NULL;
 }
 
-static bool note(uint64_t start, uint64_t size, uint64_t offset, uint32_t event)
+static bool note(uint64_t start, uint64_t size, uint64_t offset, uint64_t event)
 {
 	struct map *map;
 
@@ -70,7 +70,6 @@ static bool note(uint64_t start, uint64_t size, uint64_t offset, uint32_t event)
 			.end = start + size,
 			.offset = offset,
 			.event = event,
-			.generation = core_event(event)->generation,
 		};
 	lock_give(&event_map_lock);
 	return map;
@@ -116,7 +115,7 @@ static void gone(uint64_t start, uint64_t end)
 			maps[i] = (struct map){0};
 		}
 		lock_give(&event_map_lock);
-		if (map.start && core_event(map.event)->generation == map.generation)
+		if (map.start)
 			core_view_end(owner, map.event, map.offset);
 	}
 }
@@ -333,7 +332,7 @@ static int64_t map_ring(struct thread *thread, const struct syscall *call, uint6
 	return result;
 }
 
-int64_t event_mmap(struct thread *thread, struct syscall *call, uint32_t event)
+int64_t event_mmap(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	const uint64_t size = PAGE_UP(call->args[1]), prot = call->args[2];
 	const uint64_t flags = call->args[3], offset = call->args[5];

@@ -28,7 +28,8 @@
 enum { PASSED = 1024 };
 
 struct passed {
-	int fd; /* -1: unused */
+	int fd;		/* -1: unused */
+	uint64_t since; /* event_fds_now() */
 	int group_fd, pid, cpu;
 	unsigned long flags;
 	union event_attr attr;
@@ -88,8 +89,10 @@ static void remember(const struct passed *event)
 	place = find(-1);
 	if (!place && nr_passed < PASSED)
 		place = &passed[nr_passed++];
-	if (place)
+	if (place) {
 		*place = *event;
+		place->since = event_fds_now();
+	}
 	lock_give(&event_passed_lock);
 }
 
@@ -111,13 +114,15 @@ static bool is_within(int fd, uint32_t first, uint32_t last)
 	return fd >= 0 && (uint32_t)fd >= first && (uint32_t)fd <= last;
 }
 
-void event_passed_closed(uint32_t first, uint32_t last)
+void event_passed_closed(uint32_t first, uint32_t last, uint64_t before)
 {
 	if (!event_passed_any())
 		return;
-	event_joined_closed(first, last);
+	event_joined_closed(first, last, before);
 	lock_take(&event_passed_lock);
 	for (unsigned int i = 0; i < nr_passed; i++) {
+		if (passed[i].since >= before)
+			continue;
 		if (is_within(passed[i].fd, first, last))
 			passed[i].fd = -1;
 		/* Members without a leader are by themselves. */
@@ -278,7 +283,7 @@ static void read_count(const struct passed *from, uint64_t id, struct core_count
 }
 
 /* To the program it is the same event. */
-static void go_on(const struct passed *from, uint32_t event)
+static void go_on(const struct passed *from, uint64_t event)
 {
 	struct core_count count = {0};
 	uint64_t id;
@@ -421,13 +426,13 @@ static bool look_up(int fd, struct passed *is)
 	return found;
 }
 
-int64_t event_passed_output(struct thread *thread, int fd, int own, uint32_t event)
+int64_t event_passed_output(struct thread *thread, int fd, int own, uint64_t event)
 {
 	struct passed to;
 
 	if (!look_up(fd, &to))
 		return -EBADF;
-	if (!may_share(&to, core_event(event)))
+	if (!may_share(&to, core_named(event)))
 		return -EINVAL;
 	return event_joined_by(thread, fd, &to.attr.attr, to.start, to.size, own, event);
 }
@@ -436,7 +441,7 @@ int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
 {
 	const int fd = (int)call->args[0];
 	struct passed from;
-	uint32_t event;
+	uint64_t event;
 
 	switch ((uint32_t)call->args[1]) {
 	case PERF_EVENT_IOC_ENABLE:
@@ -451,11 +456,11 @@ int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
 	if (!event) {
 		/* What is leaving ours is not to be seen with the ring that it has meanwhile. */
 		if (event_joined_is(fd))
-			event_joined_closed((uint32_t)fd, (uint32_t)fd);
+			event_joined_closed((uint32_t)fd, (uint32_t)fd, event_fds_now());
 		return EVENT_CALL_OTHER;
 	}
 	if (take_back_group(thread, fd))
 		return core_set_output(event_of_fd((uint64_t)fd), event);
-	return may_share(&from, core_event(event)) ? event_joined_to(fd, &from.attr.attr, event)
+	return may_share(&from, core_named(event)) ? event_joined_to(fd, &from.attr.attr, event)
 						   : -EINVAL;
 }

@@ -26,10 +26,10 @@ enum {
 	CLOCK = 1,	/* CLOCK_MONOTONIC */
 };
 
-uint32_t event_look(uint64_t fd, uint32_t event, uint32_t wanted)
+uint32_t event_look(uint64_t fd, uint64_t event, uint32_t wanted)
 {
 	const uint32_t always = POLLERR | POLLHUP;
-	const uint8_t state = core_event(event)->state;
+	const uint8_t state = core_named(event)->state;
 	uint32_t seen = 0;
 	bool drained;
 
@@ -41,7 +41,7 @@ uint32_t event_look(uint64_t fd, uint32_t event, uint32_t wanted)
 	drained = event_fd_drain(fd, event);
 	seen = (uint16_t)core_poll(event) & (wanted | always);
 	if (drained && seen & always)
-		core_host_wake(core_event(event), POLLHUP);
+		core_host_wake(core_named(event), POLLHUP);
 	return seen;
 }
 
@@ -73,14 +73,14 @@ int64_t event_remaining(const struct event_deadline *deadline)
 
 /* ---- poll ---- */
 
-enum { LIST_ITEM = sizeof(struct pollfd) + sizeof(uint32_t) + sizeof(uint16_t) };
+enum { LIST_ITEM = sizeof(struct pollfd) + sizeof(uint64_t) + sizeof(uint16_t) };
 
 bool event_list_make(struct event_list *list, uint32_t nr)
 {
 	list->fds = memory_allocate(nr * LIST_ITEM, 0);
 	if (!list->fds)
 		return false;
-	list->events = (uint32_t *)(list->fds + nr);
+	list->events = (uint64_t *)(list->fds + nr);
 	list->wanted = (uint16_t *)(list->events + nr);
 	list->nr = nr;
 	return true;
@@ -268,7 +268,7 @@ int64_t event_poll(struct thread *thread, struct syscall *call)
 {
 	const uint32_t nr = (uint32_t)call->args[1];
 	struct pollfd fds[FEW];
-	uint32_t events[FEW];
+	uint64_t events[FEW];
 	uint16_t wanted[FEW];
 	struct event_list list = {.fds = fds, .events = events, .wanted = wanted, .nr = nr};
 	int64_t result;

@@ -15,8 +15,8 @@ struct __kernel_timespec;
 syscall_handler event_poll, event_select; /* poll, ppoll; select, pselect6 */
 syscall_handler event_epoll_ctl, event_epoll_wait;
 
-/* What is to be seen of @event, of POLL... bits @wanted; takes it. */
-uint32_t event_look(uint64_t fd, uint32_t event, uint32_t wanted);
+/* What is to be seen of @event, a name, of POLL... bits @wanted; takes it. */
+uint32_t event_look(uint64_t fd, uint64_t event, uint32_t wanted);
 
 /* Until when to wait. */
 struct event_deadline {

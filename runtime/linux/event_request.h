@@ -15,7 +15,7 @@ struct event_request {
 	unsigned long flags;
 	struct core_rights rights;
 	struct core_target target;
-	uint32_t group;
+	uint64_t group; /* its name */
 };
 
 /* event_open.c: makes it one of ours, once it has been checked: a descriptor or an errno value. */
@@ -46,9 +46,10 @@ int64_t event_passed_mmap(struct thread *thread, struct syscall *call);
 int64_t event_passed_ioctl(struct thread *thread, struct syscall *call);
 
 /* @event, at descriptor @own, shall write to the ring of the kernel's event at @fd. */
-int64_t event_passed_output(struct thread *thread, int fd, int own, uint32_t event);
+int64_t event_passed_output(struct thread *thread, int fd, int own, uint64_t event);
 
-/* The program has closed these numbers. */
-void event_passed_closed(uint32_t first, uint32_t last);
+/* The program has closed these numbers, which it may have got anew since @before
+ * (event_fds_now()). */
+void event_passed_closed(uint32_t first, uint32_t last, uint64_t before);
 
 #endif
