@@ -628,7 +628,11 @@ static void do_wait(void)
 	struct epoll_event event = {.events = EPOLLIN | (one_in(2) ? EPOLLET : 0)};
 	struct timeval timeout = {0, below(2000)};
 	nfds_t nr = one_in(10) ? 70 : below(5);
-	fd_set sets[3];
+	/* The kernel writes as many bits as it is told there are, once there are descriptors from
+	 * 1024 on. */
+	struct {
+		fd_set first, more;
+	} sets[3];
 	int fd;
 
 	switch (below(5)) {
@@ -641,8 +645,9 @@ static void do_wait(void)
 		memset(sets, 0, sizeof(sets));
 		for (unsigned int i = 0; i < 4; i++)
 			if ((fd = some_fd()) >= 0 && fd < FD_SETSIZE)
-				FD_SET(fd, &sets[below(3)]);
-		select(one_in(4) ? (int)below(2000) : 200, &sets[0], &sets[1], &sets[2], &timeout);
+				FD_SET(fd, &sets[below(3)].first);
+		select(one_in(4) ? (int)below(2000) : 200, &sets[0].first, &sets[1].first,
+		       &sets[2].first, &timeout);
 		return;
 	case 2:
 		event.data.u64 = draw();
