@@ -319,17 +319,32 @@ int core_map_ring(struct core_event *event, uint64_t offset, uint64_t size, bool
 
 /* ---- munmap(2) ---- */
 
-static void free_pages(struct core_ring *ring)
+/* Takes the first out of the list, whatever that says of itself: the list ends. */
+static struct core_event *take_writer(struct core_ring *ring, uint32_t index)
 {
+	struct core_event *event;
+
+	core_lock(&ring->lock);
+	event = core_event_or_null(ring->events);
+	if (event) {
+		ring->events = event->ring_next;
+		event->ring_next = 0;
+		if (event->ring == index)
+			__atomic_store_n(&event->ring, 0, __ATOMIC_RELEASE);
+	}
+	core_unlock(&ring->lock);
+	return event;
+}
+
+static void free_pages(uint32_t index)
+{
+	struct core_ring *ring = core_ring(index);
 	uint64_t at = ring->at, size = ring->size;
+	struct core_event *event;
 
 	free_aux(ring);
-	while (ring->events) {
-		struct core_event *event = core_event(ring->events);
-
-		detach(event);
+	while ((event = take_writer(ring, index)))
 		core_poll_wake(event);
-	}
 	/* Whoever has the pages next finds zeros there. */
 	core_host_discard(at, size + ARENA_PAGE);
 	core_lock(&ring->lock);
@@ -348,7 +363,8 @@ void core_unmap_ring(struct core_event *event, bool aux)
 		free_aux(ring);
 	if (--event->maps)
 		return;
-	free_pages(ring);
+	if (event->ring)
+		free_pages(event->ring);
 	if (event->closed)
 		core_release_event(event);
 }
@@ -401,9 +417,14 @@ void core_rings_sift(void)
 			sift_aux(ring, ring->aux.maps);
 		}
 	}
-	for (uint32_t i = 1; i <= core_tree()->made; i++)
-		if (core_event(i)->ring && !core_ring(core_event(i)->ring)->at)
-			__atomic_store_n(&core_event(i)->ring, 0, __ATOMIC_RELEASE);
+	for (uint32_t i = 1; i <= core_tree()->made; i++) {
+		struct core_event *event = core_event(i);
+
+		if (event->ring && !core_ring(event->ring)->at) {
+			event->maps = 0;
+			__atomic_store_n(&event->ring, 0, __ATOMIC_RELEASE);
+		}
+	}
 }
 
 void core_ring_leave(struct core_event *event)

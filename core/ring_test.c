@@ -162,6 +162,30 @@ static void all_is_given_away_once(void **state)
 
 /* ---- locked memory ---- */
 
+/* Whatever became of a list: a ring goes, and takes nothing with it that is another's. */
+static void a_list_that_has_what_is_not_its_own(void **state)
+{
+	const struct perf_event_attr attr = small();
+	uint32_t event = fake_event(&attr, CORE_INSTRUCTIONS);
+	uint32_t other = fake_event(&attr, CORE_INSTRUCTIONS);
+	uint32_t none = fake_event(&attr, CORE_INSTRUCTIONS);
+	struct core_ring *ring;
+
+	(void)state;
+	fake_map(event, 1, true);
+	fake_map(other, 1, true);
+	ring = core_ring(core_event(event)->ring);
+	core_event(none)->ring_next = ring->events;
+	core_event(none)->parent = other;
+	ring->events = none;
+	fake_ring_unmap(event);
+	assert_int_equal(ring->at, 0);
+	assert_int_equal(core_event(event)->ring, 0);
+	assert_int_not_equal(core_event(other)->ring, 0);
+	assert_int_equal(core_ring(core_event(other)->ring)->events, other);
+	core_event(none)->parent = 0;
+}
+
 static void locked_memory(void **state)
 {
 	/* 516 kB for each of two processors, and 64 kB of the process's own: 258 and 16 pages */
@@ -515,6 +539,7 @@ int main(void)
 		CASE(mapped_twice),
 		CASE(pages_come_back_clean),
 		CASE(all_is_given_away_once),
+		CASE(a_list_that_has_what_is_not_its_own),
 		CASE(locked_memory),
 		CASE(wraps),
 		CASE(what_does_not_fit_is_told_later),

@@ -61,11 +61,27 @@ static int64_t lock_pieces(short type, uint64_t page, unsigned int first, unsign
 	return lock_bytes(F_SETLK, type, page * PAGE + first * PIECE, nr * PIECE);
 }
 
-static bool hold(uint64_t page)
+static bool hold_now(uint64_t page)
 {
 	for (unsigned int i = 0; i < PIECES; i++)
 		if (!lock_pieces(F_WRLCK, page, i, 1))
 			return true;
+	return false;
+}
+
+/* Who tries whether the page is free has all of it for a moment; who gets it keeps one piece. */
+static bool hold(uint64_t page)
+{
+	enum { MOMENT_NS = 100000, MOMENTS = 20000 };
+	const struct {
+		int64_t seconds, nanoseconds;
+	} moment = {0, MOMENT_NS};
+
+	for (unsigned int i = 0; i < MOMENTS; i++) {
+		if (hold_now(page))
+			return true;
+		sys(__NR_nanosleep, &moment, NULL);
+	}
 	return false;
 }
 
