@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,6 +170,71 @@ static void memory_for_rings_runs_out_and_comes_back(void **state)
 		assert_int_equal(close(fds[i]), 0);
 }
 
+/* Waits, with copies of all events that are inherited, until somebody closes the pipe. */
+static void *wait_for_end(void *pipe)
+{
+	char byte;
+
+	return read(*(int *)pipe, &byte, 1) ? pipe : NULL;
+}
+
+static int open_inherited(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.inherit = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* There is room for 128 Ki events in the whole run, copies among them. */
+static void the_table_of_events_is_full_and_empties_again(void **state)
+{
+	enum { EVENTS = 800, THREADS = 200 };
+	static pthread_t threads[THREADS];
+	static int fds[EVENTS];
+	int ends[2], started = 0, fd, counted = open_instructions();
+	struct rlimit files;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	if (files.rlim_cur < EVENTS + 64) {
+		print_message("too few open files");
+		skip();
+	}
+	assert_int_equal(pipe(ends), 0);
+	for (int i = 0; i < EVENTS; i++) {
+		fds[i] = open_inherited();
+		assert_true(fds[i] >= 0);
+	}
+	while (started < THREADS && (fd = open_inherited()) >= 0) {
+		assert_int_equal(close(fd), 0);
+		assert_int_equal(pthread_create(&threads[started++], NULL, wait_for_end, &ends[0]),
+				 0);
+	}
+	assert_in_range(started, 1, THREADS - 1);
+	assert_int_equal(errno, ENOMEM);
+	/* What there is no room for is not measured, and goes on. */
+	assert_int_equal(pthread_create(&threads[started++], NULL, wait_for_end, &ends[0]), 0);
+	assert_int_equal(in_child(open_instructions), 255);
+	assert_true(counts(counted));
+	assert_int_equal(close(ends[1]), 0);
+	for (int i = 0; i < started; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	fd = open_inherited();
+	assert_true(fd >= 0);
+	assert_int_equal(close(fd), 0);
+	for (int i = 0; i < EVENTS; i++)
+		assert_int_equal(close(fds[i]), 0);
+	assert_int_equal(close(ends[0]), 0);
+	assert_int_equal(close(counted), 0);
+}
+
 int main(void)
 {
 	/* The first before this process has any. */
@@ -177,6 +243,7 @@ int main(void)
 		cmocka_unit_test(events_are_no_files_that_grow),
 		cmocka_unit_test(no_more_is_locked_than_may_be),
 		cmocka_unit_test(memory_for_rings_runs_out_and_comes_back),
+		cmocka_unit_test(the_table_of_events_is_full_and_empties_again),
 	};
 
 	return cmocka_run_group_tests_name("run: events and limits", tests, NULL, NULL);
