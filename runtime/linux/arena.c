@@ -387,6 +387,22 @@ void arena_give(struct thread *thread)
 	lock(F_SETLK, F_UNLCK, thread->page, 1);
 }
 
+bool arena_is_still(uint32_t owner)
+{
+	return owner_of(ARENA_OWNER_PAGE(owner)) == owner;
+}
+
+void arena_leave(uint32_t owner)
+{
+	const uint32_t page = ARENA_OWNER_PAGE(owner);
+	uint32_t as = ARENA_OWNER_INCARNATION(owner);
+
+	/* It may be this process's once more, for another thread. */
+	if (__atomic_compare_exchange_n(&arena.ours[page], &as, 0, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_RELAXED))
+		lock(F_SETLK, F_UNLCK, page, 1);
+}
+
 uint32_t arena_used(void)
 {
 	const struct arena_header *header = arena_header();

@@ -71,6 +71,14 @@ void arena_expect(struct thread *thread);
 /* Another process has the page now, or will have it soon. */
 void arena_give(struct thread *thread);
 
+/*
+ * The page of a thread that was @owner and is no more, which a slot still has. Whether it is still
+ * that: under another table of descriptors it may have been lost, and be anybody's. And that it is
+ * of no use any more.
+ */
+bool arena_is_still(uint32_t owner);
+void arena_leave(uint32_t owner);
+
 /* The highest page that there has been. */
 uint32_t arena_used(void);
 

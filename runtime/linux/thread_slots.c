@@ -45,6 +45,24 @@ struct task *slot_new(void)
 	return task;
 }
 
+/*
+ * The page that the thread before had in the slot is for the next one, if it can be: under another
+ * table of descriptors it has to be given away, or has been lost. Then its memory is another
+ * thread's, which is not to be touched.
+ */
+static void keep_page(struct task *task)
+{
+	if (!task->thread)
+		return;
+	if (!task->owner || (arena_is_still(task->owner) && !slots_tables_differ())) {
+		task->thread->tid = 0; /* of the one before */
+		return;
+	}
+	arena_leave(task->owner);
+	task->thread = NULL;
+	task->owner = 0;
+}
+
 struct task *slot_reused(void)
 {
 	struct task *task;
@@ -55,8 +73,7 @@ struct task *slot_reused(void)
 
 		if (__atomic_compare_exchange_n(&task->used, &unused, 1, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED)) {
-			if (task->thread)
-				task->thread->tid = 0; /* of the one before */
+			keep_page(task);
 			break;
 		}
 	}
@@ -84,11 +101,6 @@ struct thread *slot_thread(struct task *task)
 {
 	struct thread *thread = task->thread;
 
-	/* Under another table of descriptors it may have been lost, or be nobody's to give away. */
-	if (thread && thread->page && __atomic_load_n(&tables_differ, __ATOMIC_RELAXED)) {
-		arena_give(thread);
-		thread = NULL;
-	}
 	if (!thread) {
 		lock_take(&lock);
 		thread = arena_take();

@@ -245,6 +245,7 @@ static void part_with_page(struct task *child)
 	if (child->thread->page)
 		arena_give(child->thread);
 	child->thread = NULL;
+	child->owner = 0;
 }
 
 /* The child is not there, or has gone, or has memory of its own by now. */
@@ -260,6 +261,7 @@ static void discard(struct task *child, bool born)
 	} else {
 		/* It may have been killed with locks, for which nobody is to wait: nor are we. */
 		arena_renew(child->thread);
+		child->owner = child->thread->page ? arena_owner(child->thread) : 0;
 		tasks_end(child->thread);
 		child->thread->handed_over = 0;
 	}
