@@ -83,7 +83,7 @@ void core_event_free(struct core_event *event)
 {
 	struct core_tree *tree = core_tree();
 
-	event->state = CORE_FREE;
+	core_set_state(event, CORE_FREE);
 	event->next = tree->spare;
 	tree->spare = core_index(event);
 	__atomic_store_n(&tree->events, tree->events - 1, __ATOMIC_RELAXED);

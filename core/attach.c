@@ -58,10 +58,10 @@ void core_attach_event(struct core_task *task, struct core_event *event, struct 
 {
 	uint32_t index = core_index(event);
 
-	event->task = core_page(task);
+	__atomic_store_n(&event->task, core_page(task), __ATOMIC_RELAXED);
 	event->leader = leader ? core_index(leader) : index;
 	event->next = 0;
-	__atomic_store_n(&event->state, (uint8_t)state, __ATOMIC_RELEASE); /* it is there */
+	core_set_state(event, state); /* it is there */
 	*find_link(&task->events, 0, next) = index;
 	if (leader) {
 		*find_link(&leader->next_member, 0, next_member) = index;
@@ -175,7 +175,7 @@ void core_fold_copy(struct core_event *copy)
 	struct core_count count = core_count_of_copy(copy);
 
 	/* First, so that nothing is ever counted twice. */
-	__atomic_store_n(&copy->state, CORE_FREE, __ATOMIC_RELEASE);
+	core_set_state(copy, CORE_FREE);
 	core_count_add(&event->ended, &count);
 	remove_child(event, copy);
 	core_event_free(copy);
@@ -248,7 +248,7 @@ static void leave(struct core_event *event)
 		core_detach_event(task, event);
 	}
 	core_leave_group(task, event);
-	event->state = CORE_EXITED;
+	core_set_state(event, CORE_EXITED);
 	if (task) {
 		core_schedule(task);
 		core_task_unlock(task);

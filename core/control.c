@@ -44,7 +44,7 @@ static void enable_group(const struct core_task *task, struct core_event *leader
 		if (off || is_off(event))
 			event->stamp = task->now;
 		if (is_off(event))
-			event->state = CORE_INACTIVE;
+			core_set_state(event, CORE_INACTIVE);
 	}
 }
 
@@ -68,7 +68,7 @@ static void switch_off_group(const struct core_task *task, struct core_event *le
 		core_count_times(task, event);
 	core_for_each_in_group(event, leader)
 		if (core_enabled(event) || event->state == CORE_ERROR)
-			event->state = CORE_OFF;
+			core_set_state(event, CORE_OFF);
 }
 
 static void reset_group(const struct core_task *task, struct core_event *leader)

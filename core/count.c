@@ -83,7 +83,7 @@ static inline void count_in(const struct core_task *task, struct core_event *eve
 {
 	core_count_times(task, event);
 	event->start = core_count_counter(task, event);
-	event->state = CORE_ACTIVE;
+	core_set_state(event, CORE_ACTIVE);
 	if (event->period)
 		core_sampling_in(event, event->start);
 	if (event->maps)
@@ -97,7 +97,7 @@ static inline void count_out(const struct core_task *task, struct core_event *ev
 
 	count_times_counted(task, event);
 	event->count.value += counter - event->start;
-	event->state = (uint8_t)state;
+	core_set_state(event, state);
 	if (event->period)
 		core_sampling_out(event, counter);
 	if (event->maps)
@@ -140,7 +140,7 @@ void core_count_state(const struct core_task *task, struct core_event *event, en
 	if (event->members)
 		core_for_each_in_group(member, core_event(event->next_member))
 			bring_up_to_date(task, member);
-	event->state = (uint8_t)state;
+	core_set_state(event, state);
 }
 
 /* Of a processor the clocks count the time that passes there, whoever runs. */

@@ -114,6 +114,12 @@ struct core_event {
 	uint32_t woken;	  /* 1: the monitor was told to wake who polls, and nobody has looked yet */
 };
 
+/* Looked at without a lock, too, and then again with one. */
+static inline void core_set_state(struct core_event *event, enum core_state state)
+{
+	__atomic_store_n(&event->state, (uint8_t)state, __ATOMIC_RELEASE);
+}
+
 /* Without one of their own, all have the same. */
 static inline bool core_same_clock(const struct perf_event_attr *a, const struct perf_event_attr *b)
 {

@@ -71,7 +71,8 @@ const struct tally_record *fake_next(struct fake_ring *ring, const struct perf_e
 	struct perf_event_header header;
 	const char *why = "";
 
-	if (ring->tail == (ring->head ? ring->head : ring->page->data_head))
+	if (ring->tail ==
+	    (ring->head ? ring->head : __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE)))
 		return NULL;
 	copy_out(ring, bytes, sizeof(header));
 	memcpy(&header, bytes, sizeof(header));
@@ -83,6 +84,6 @@ const struct tally_record *fake_next(struct fake_ring *ring, const struct perf_e
 	if (header.type == PERF_RECORD_SAMPLE)
 		nothing_is_left_over(&format, bytes, header);
 	ring->tail += header.size;
-	ring->page->data_tail = ring->tail;
+	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
 	return &record;
 }

@@ -7,8 +7,7 @@
 #include "core/schedule.h"
 
 /* Without a lock it may be wrong; then it is seen with one. */
-__attribute__((no_sanitize("thread"))) static bool
-seems_to_have_copies(const struct core_event *event)
+static bool seems_to_have_copies(const struct core_event *event)
 {
 	return core_may_have_copies(event);
 }

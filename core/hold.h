@@ -32,7 +32,8 @@ static inline bool core_is_named(const struct core_event *event, uint64_t name)
 {
 	const uint32_t generation = (uint32_t)(name >> 32);
 
-	return event->state != CORE_FREE && (!generation || event->generation == generation);
+	return __atomic_load_n(&event->state, __ATOMIC_ACQUIRE) != CORE_FREE &&
+	       (!generation || event->generation == generation);
 }
 
 #endif

@@ -322,7 +322,7 @@ void core_close(uint32_t index, uint32_t generation)
 	struct core_event *event = core_event(index);
 
 	core_tree_lock();
-	if (event->state != CORE_FREE && event->generation == generation)
+	if (core_is_named(event, core_name(index, generation)))
 		core_close_event(event);
 	core_tree_unlock();
 }

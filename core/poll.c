@@ -15,9 +15,11 @@ static short look(uint64_t name, bool consume)
 	struct core_ring *ring;
 	short ready;
 
-	if (event->state == CORE_EXITED && !event->children)
+	const uint8_t state = __atomic_load_n(&event->state, __ATOMIC_ACQUIRE);
+
+	if (state == CORE_EXITED && !event->children)
 		return POLLHUP;
-	if (event->state == CORE_ERROR)
+	if (state == CORE_ERROR)
 		return POLLERR;
 	ring = core_ring_lock(event);
 	if (!ring)

@@ -35,7 +35,7 @@ static void link_tasks(void)
 static void end_with_task(struct core_event *event)
 {
 	event->task = 0;
-	event->state = event->parent ? CORE_FREE : CORE_EXITED;
+	core_set_state(event, event->parent ? CORE_FREE : CORE_EXITED);
 }
 
 static bool leads(const struct core_event *event, const struct core_event *member)
@@ -50,7 +50,7 @@ static void judge(struct core_event *event)
 	const bool of_task = event->state != CORE_EXITED && (!event->everybody || event->parent);
 
 	if (event->parent && is_free(core_event(event->parent)))
-		event->state = CORE_FREE;
+		core_set_state(event, CORE_FREE);
 	else if (of_task && !core_task(event->task)->live)
 		end_with_task(event);
 	if (event->state == CORE_EXITED)

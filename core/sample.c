@@ -302,7 +302,7 @@ void core_sample(struct core_event *event, const struct core_hit *hit)
 	struct core_output out;
 	uint16_t misc = PERF_RECORD_MISC_USER;
 
-	if (!core_opened_const(event)->ring)
+	if (!__atomic_load_n(&core_opened_const(event)->ring, __ATOMIC_RELAXED))
 		return;
 	sample.event = event;
 	sample.hit = hit;

@@ -49,7 +49,9 @@ struct core_task *core_event_lock(const struct core_event *event)
 		if (__atomic_load_n(&event->state, __ATOMIC_ACQUIRE) == CORE_EXITED)
 			return NULL;
 		core_task_lock(task);
-		if (event->state != CORE_EXITED && event->task == page)
+		/* It may be another event's by now, which is not there yet, and under no lock. */
+		if (__atomic_load_n(&event->state, __ATOMIC_ACQUIRE) != CORE_EXITED &&
+		    __atomic_load_n(&event->task, __ATOMIC_RELAXED) == page)
 			return task;
 		core_task_unlock(task);
 	}
