@@ -35,14 +35,23 @@ static void place(struct core_task *task, enum core_kind kind, int64_t counter)
 
 /*
  * How long to count until something is to be done. Where branches are to be told the thread has to
- * come out earlier, as it notes them on the last stretch alone.
+ * come out earlier, as it notes them on the last stretch alone; and before that, or the overflow,
+ * once more, for code that sees it at once.
  */
-static int64_t stretch(const struct core_task *task, enum core_kind kind, int64_t left)
+static int64_t stretch(struct core_task *task, enum core_kind kind, int64_t left)
 {
 	const uint64_t looks = CORE_EXTRA_BRANCH_STACK | CORE_EXTRA_CALL_STACK;
 
-	if (task->extras & looks && kind < CORE_HARDWARE_KINDS && left > CORE_LOOK_BACK)
-		return left - CORE_LOOK_BACK;
+	if (task->extras & looks && kind < CORE_HARDWARE_KINDS) {
+		if (left > CORE_LOOK_BACK)
+			left -= CORE_LOOK_BACK;
+		else
+			task->looking_back |= CORE_KIND_BIT(kind);
+	}
+	if (CORE_KINDS_EXACT >> kind & 1 && left > core_early(kind)) {
+		left -= core_early(kind);
+		task->early |= CORE_KIND_BIT(kind);
+	}
 	return left;
 }
 
@@ -64,6 +73,7 @@ void core_counters_program(struct core_task *task)
 		kinds |= bit;
 	}
 	stop = task->counting_down & ~kinds;
+	task->early = task->looking_back = 0;
 	core_for_each_kind(kind, kinds) place(task, kind, -stretch(task, kind, left[kind]));
 	core_for_each_kind(kind, stop) place(task, kind, CORE_COUNTER_START);
 	task->counting_down = kinds;

@@ -51,7 +51,9 @@ struct core_task {
 	uint64_t extras;  /* enum core_extra */
 	uint32_t changes, followed;
 	bool kick;		/* the thread has to be told, once the lock is given back */
-	uint64_t counting_down; /* kinds whose counters reach 0 at the next overflow */
+	uint64_t counting_down; /* kinds whose counters reach 0 at the next overflow, */
+	uint64_t early;		/* or, of these, so long before that nobody has to see at once; */
+	uint64_t looking_back;	/* which are on the last stretch before it: CORE_LOOK_BACK */
 
 	/* who */
 	uint32_t live;	    /* 1: a thread runs here */
@@ -116,6 +118,18 @@ static inline bool core_task_changed(const struct core_task *task)
 static inline void core_task_followed(struct core_task *task)
 {
 	task->followed = __atomic_load_n(&task->changes, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Code that counts far from an overflow need not see at each instruction that a counter has got to
+ * 0: it is stopped so many before, and may be late by as many less one. An instruction has three
+ * operands at most.
+ */
+enum { CORE_EARLY_INSNS = 256 };
+
+static inline int64_t core_early(unsigned int kind)
+{
+	return kind == CORE_LOADS || kind == CORE_STORES ? 3 * CORE_EARLY_INSNS : CORE_EARLY_INSNS;
 }
 
 /* How many events before an overflow a thread comes out whose last branches are to be told. */

@@ -194,14 +194,8 @@ int tasks_cpu(void)
 /* Whether the thread is on the last stretch before a sample that tells of branches. */
 static bool notes_branches(const struct core_task *task)
 {
-	uint64_t kinds = task->sampled & (CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1);
-
-	if (!(task->extras & (CORE_EXTRA_BRANCH_STACK | CORE_EXTRA_CALL_STACK)))
-		return false;
-	for (; kinds; kinds &= kinds - 1)
-		if (task->counter[__builtin_ctzl(kinds)] >= -CORE_LOOK_BACK)
-			return true;
-	return false;
+	return task->extras & (CORE_EXTRA_BRANCH_STACK | CORE_EXTRA_CALL_STACK) &&
+	       task->looking_back & task->sampled;
 }
 
 /* The code that the thread goes on in counts what its events want. */

@@ -95,8 +95,8 @@ static void emit_word(struct builder *b, enum where where)
 		emit_fill(b, REG_RCX, THREAD_TARGET);
 }
 
-/* Returns what is behind the rel8 of the loop, or NULL where there is none. */
-static uint8_t *emit_verify(struct builder *b, uint64_t pc, enum where where)
+/* Returns what is behind the rel8 of the loop, or NULL where there is none: then @miss is known. */
+static uint8_t *emit_verify(struct builder *b, uint64_t pc, enum where where, uint8_t **miss)
 {
 	const uint64_t constant = tables_quick_loop() - pc;
 	struct state state = {.where = where, .spills = SPILL_RCX};
@@ -125,9 +125,28 @@ static uint8_t *emit_verify(struct builder *b, uint64_t pc, enum where where)
 		return b->at;
 	}
 	EMIT(b, 0xe3, 5);
+	*miss = b->at;
 	emit_miss(b, where);
 	return NULL;
 }
+
+/*
+ * As if it had been another that was meant, if the counter has got to where somebody wants to
+ * know (count.c). Where paths arrive whose length nobody knows, rcx is free, so it takes no flag:
+ *
+ *	pextrw $HIGHEST, %xmm15, %ecx; jrcxz miss
+ */
+static void emit_look(struct builder *b, unsigned int kind)
+{
+	EMIT(b, 0x66, 0x41, 0x0f, 0xc5);
+	emit8(b, 0xc8 | (7 - kind / 2));
+	emit8(b, kind % 2 ? 7 : 3);
+	EMIT(b, 0xe3, 0);
+}
+
+#define for_each_kind(kind, mask)                                                                  \
+	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)                                    \
+		if ((mask) >> kind & 1)
 
 /* What was meant is @pc. */
 static void emit_arrived(struct builder *b, uint64_t pc)
@@ -146,9 +165,13 @@ static uint32_t emit_arrival(struct builder *b, uint64_t pc, enum where where)
 	if (tables_quick_loop())
 		emit_miss(b, where);
 	start = offset_here(b);
-	loop = emit_verify(b, pc, where);
+	loop = emit_verify(b, pc, where, &miss);
 	if (loop)
 		loop[-1] = miss - loop;
+	for_each_kind(kind, count_looked(b->cache)) {
+		emit_look(b, kind);
+		b->at[-1] = miss - b->at;
+	}
 	emit_arrived(b, pc);
 	return start;
 }
@@ -347,7 +370,7 @@ void emit_return(struct builder *b)
 static void emit_call_and_pad(struct builder *b, uint64_t target)
 {
 	const uint64_t address = b->pc + b->insn.length;
-	uint8_t *loop;
+	uint8_t *loop, *miss = NULL;
 
 	EMIT(b, 0xe8, 0, 0, 0, 0);
 	b->thunks[b->nr_thunks++] = (struct thunk){
@@ -356,13 +379,21 @@ static void emit_call_and_pad(struct builder *b, uint64_t target)
 		.address = address,
 		.target = target,
 		.counts = b->count.insn,
+		.gone = b->count.gone,
 	};
 	/* Who comes by the pad has not come from here. */
 	trace_close(b);
 	b->pad = offset_here(b);
-	loop = emit_verify(b, address, AT_STACK);
+	loop = emit_verify(b, address, AT_STACK, &miss);
 	if (loop)
 		reach_miss(b, loop);
+	for_each_kind(kind, count_looked(b->cache)) {
+		emit_look(b, kind);
+		if (miss)
+			b->at[-1] = miss - b->at;
+		else
+			reach_miss(b, b->at);
+	}
 	emit_arrived(b, address);
 }
 
@@ -400,6 +431,7 @@ static void emit_thunk(struct builder *b, const struct thunk *thunk)
 	__builtin_memcpy(thunk->call - 4, &relative, 4);
 	b->pc = thunk->pc;
 	count_thunk(b, &thunk->counts);
+	b->count.gone = thunk->gone;
 	b->trace.open = b->trace.on; /* the block has the call alone */
 	b->trace.insns = 0;
 	push_address(b, thunk, thunk->target == THUNK_INDIRECT ? SPILL_RCX : 0);

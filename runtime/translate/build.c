@@ -28,9 +28,11 @@ _Static_assert(MAX_EXITS <= sizeof((struct builder){0}.thunks) / sizeof(struct t
 
 /* ---- entries and pages ---- */
 
-struct entry *add_entry(struct builder *b, uint64_t pc, uint32_t body)
+struct entry *add_entry(struct builder *b, uint64_t pc, uint32_t body, unsigned int level)
 {
-	struct entry *entry = &b->cache->lookup.entries[b->cache->nr_entries++];
+	struct entry *entry = &b->cache->lookup.entries[b->cache->nr_entries];
+
+	b->cache->levels[b->cache->nr_entries++] = (uint16_t)level;
 
 	b->fragment->nr_entries++;
 	*entry = (struct entry){
@@ -115,7 +117,8 @@ static bool behind_call(struct builder *b)
 {
 	const bool known = cache_find(b->cache, b->pc);
 
-	add_entry(b, b->pc, known ? 0 : offset_here(b))->pad = b->pad;
+	count_returned(b);
+	add_entry(b, b->pc, known ? 0 : offset_here(b), b->count.gone)->pad = b->pad;
 	return !known;
 }
 
@@ -141,7 +144,7 @@ static bool known_call(struct builder *b)
 	if (cache_find(b->cache, b->pc))
 		return true;
 	/* Amid a segment it gets its body with what comes late. */
-	add_entry(b, b->pc, b->count.due.open ? 0 : offset_here(b));
+	add_entry(b, b->pc, b->count.due.open ? 0 : offset_here(b), count_level(b));
 	return false;
 }
 
@@ -170,7 +173,7 @@ static enum next build_next(struct builder *b, struct build_fault *fault)
 /* Behind the last instruction: the one way in which fragments end that do not end in a branch. */
 static void emit_end(struct builder *b, enum next next)
 {
-	count_close(b);
+	count_close(b, next != STOPPED);
 	trace_close(b);
 	if (next != STOPPED) {
 		mark_pc(b, b->pc, 0);
@@ -212,7 +215,7 @@ static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct bui
 	b->cache->code_next = (b->cache->code_next + 15) & ~15u;
 	b->at = b->cache->lookup.code + b->cache->code_next;
 	b->pc = b->source_end = pc;
-	b->limit = b->cache->lookup.vectors ? COUNT_INSNS : MAX_INSNS;
+	b->limit = b->cache->lookup.vectors ? COUNT_INSNS - 1 : MAX_INSNS;
 	b->fragment = f;
 	if (!(flags & FRAGMENT_STEP) && begins_hot(b, pc))
 		flags |= FRAGMENT_CHECKED;
@@ -292,7 +295,7 @@ static void add_arrival(struct cache *cache, uint32_t id, enum arrival arrival)
 /* Makes a fragment, up to what comes behind its instructions. */
 static enum next build_fragment(struct builder *b, struct late *late, struct build_fault *fault)
 {
-	struct entry *entry = add_entry(b, b->pc, 0);
+	struct entry *entry = add_entry(b, b->pc, 0, 0);
 	enum next next = GO_ON;
 
 	emit_arrival(b, entry);
@@ -306,6 +309,7 @@ static enum next build_fragment(struct builder *b, struct late *late, struct bui
 	if (cache_is_slow(b->cache) && b->limit > 1)
 		b->limit = 1;
 	count_start(b, late);
+	b->cache->levels[entry - b->cache->lookup.entries] = (uint16_t)b->count.gone;
 	trace_start(b);
 	while (next == GO_ON)
 		next = build_next(b, fault);

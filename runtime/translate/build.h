@@ -30,7 +30,7 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 		      uint8_t *buffer);
 
 /* From here on code is that of @pc. Returns the entry. */
-struct entry *add_entry(struct builder *b, uint64_t pc, uint32_t body);
+struct entry *add_entry(struct builder *b, uint64_t pc, uint32_t body, unsigned int level);
 
 /* ---- step.c ---- */
 
@@ -44,6 +44,9 @@ enum next emit_insn(struct builder *b);
 
 /* Makes entries of where the fragment's own branches lead within it. */
 void targets_add(struct builder *b);
+
+/* How far who goes to @pc may have gone. False: there is no code there yet. */
+bool targets_level(const struct builder *b, uint64_t pc, unsigned int *level);
 
 /* Whether there would be others if the fragment were made with them in mind. */
 bool targets_lack(const struct builder *b);

@@ -7,8 +7,7 @@
 
 /*
  *	code	ways out | amounts (count.c) | fragments ... | stubs, by number of target
- *	meta	fragments | entries | targets | exits | pages | sources | hashes, each twice the
- *last
+ *	meta	fragments | entries | their levels | targets | exits | pages | sources | the hash
  */
 enum {
 	MAX_FRAGMENTS = 256 << 10,
@@ -49,6 +48,7 @@ enum { HOT_WRITES = 16, HOT_FRAGMENTS = 64 };
 struct meta {
 	struct fragment fragments[MAX_FRAGMENTS];
 	struct entry entries[MAX_ENTRIES];
+	uint16_t levels[MAX_ENTRIES];
 	struct target targets[MAX_TARGETS];
 	struct exit exits[MAX_EXITS];
 	struct page pages[PAGE_SLOTS];
@@ -122,6 +122,13 @@ uint32_t cache_find(const struct cache *cache, uint64_t pc)
 
 	/* Entry 0 has no body. */
 	return !(place & SLOT_TARGET) && cache->lookup.entries[place].body ? place : 0;
+}
+
+unsigned int cache_waiting(const struct cache *cache, uint64_t pc)
+{
+	const uint32_t place = slot_place(*probe(cache, pc));
+
+	return place & SLOT_TARGET ? cache->targets[place & ~SLOT_TARGET].gone : 0;
 }
 
 static void fill_slot(struct cache *cache, uint64_t *slot, uint64_t pc, uint32_t place)
@@ -247,6 +254,15 @@ static uint32_t *exits_of(const struct cache *cache, uint32_t place, uint32_t *a
 	return &entry->exits;
 }
 
+/* If @place has no code yet, what will be made there has to take who has gone as far. */
+static void wait_there(struct cache *cache, uint32_t place, uint16_t gone)
+{
+	struct target *target = &cache->targets[place & ~SLOT_TARGET];
+
+	if (place & SLOT_TARGET && target->gone < gone)
+		target->gone = gone;
+}
+
 /* The entry of @f for @pc that has code, or 0. */
 static uint32_t own_entry(const struct cache *cache, const struct fragment *f, uint64_t pc)
 {
@@ -268,6 +284,7 @@ static void add_exit(struct cache *cache, const struct fragment *f, const struct
 	place = own_entry(cache, f, pc);
 	if (!place)
 		place = place_for(cache, pc);
+	wait_there(cache, place, draft->to.gone);
 	first = exits_of(cache, place, &at);
 	id = cache->nr_exits++;
 	cache->exits[id] = (struct exit){.site = draft->site, .next = *first};
@@ -428,8 +445,12 @@ static void kill_entry(struct cache *cache, struct entry *entry, const struct fr
 	__atomic_exchange_n(&entry->body, 0, __ATOMIC_SEQ_CST);
 	tables_withdraw(cache, TABLE_JUMPS, entry->pc, f, entry->landing);
 	tables_withdraw(cache, TABLE_RETURNS, entry->pc, f, entry->pad);
-	if (entry->exits)
-		move_exits(cache, &entry->exits, place_for(cache, entry->pc));
+	if (entry->exits) {
+		const uint32_t place = place_for(cache, entry->pc);
+
+		wait_there(cache, place, cache->levels[entry - cache->lookup.entries]);
+		move_exits(cache, &entry->exits, place);
+	}
 
 	known = &cache->lookup.entries[cache_find(cache, entry->pc)];
 	if (known->pad == entry->pad)
@@ -482,7 +503,7 @@ static void reset(struct cache *cache)
 		.hot = cache->blocks.memory + BLOCKS_SIZE,
 		.cold = cache->blocks.memory + TRANSLATE_BLOCKS_SIZE,
 	};
-	cache->code_next = WAYS_OUT + (cache->lookup.vectors ? AMOUNTS_BYTES + NEARNESS_BYTES : 0);
+	cache->code_next = WAYS_OUT + (cache->lookup.vectors ? AMOUNTS_BYTES + SIGNS_BYTES : 0);
 	cache->nr_fragments = cache->nr_entries = cache->nr_sources = 1;
 	cache->nr_targets = FIRST_EXIT;
 	cache->nr_exits = 1;
@@ -498,6 +519,7 @@ void cache_init(struct cache *cache, const struct translate_memory *memory)
 	cache->fragments = cache->meta->fragments;
 	cache->targets = cache->meta->targets;
 	cache->exits = cache->meta->exits;
+	cache->levels = cache->meta->levels;
 	cache->pages = cache->meta->pages;
 	cache->sources = cache->meta->sources;
 	cache->stubs = STUBS;

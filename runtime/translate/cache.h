@@ -43,6 +43,7 @@ struct target {
 	uint32_t exits; /* the first one */
 	uint8_t kind;
 	uint8_t length; /* of the instruction there, where that matters */
+	uint16_t gone;	/* how far the farthest of them has gone: count.c */
 };
 
 struct exit {
@@ -128,6 +129,7 @@ struct cache {
 	struct fragment *fragments;
 	struct target *targets;
 	struct exit *exits;
+	uint16_t *levels; /* of entries: how far who enters may have gone, at most: count.c */
 	struct page *pages;
 	uint8_t *sources;
 	struct meta *meta; /* where all of them are */
@@ -151,6 +153,9 @@ static inline bool cache_instruments(const struct cache *cache)
 {
 	return cache->does.counted | cache->does.checked | cache->does.extras;
 }
+
+/* How far exits to @pc have gone, for which there is no entry yet. */
+unsigned int cache_waiting(const struct cache *cache, uint64_t pc);
 
 /* Where the next block is to be described, in zeroed memory; and that this has been done: returns
  * the address of its code. */

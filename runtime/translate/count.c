@@ -28,15 +28,21 @@
  * and keep it until something is to be added. All this is done by instructions without VEX, since
  * they leave the rest of ymm15 and zmm15 alone, which so remain the program's own all the time.
  *
- * Where somebody waits for a counter to get to 0, it is looked wherever a fragment is entered
- * whether it is near, which is when its upper bits are all set:
+ * Where somebody waits for a counter to get to 0, it is looked now and then whether it has got
+ * there, which is when it is not negative any more:
  *
  *	mov %rax, %gs:RAX; lahf; seto %al	if flags are not dead
- *	ptest NEARNESS(%rip), %xmm15
- *	jc out					as EXIT_DUE
+ *	ptest SIGN(%rip), %xmm15
+ *	jz out					as EXIT_DUE
  *	add $0x7f, %al; sahf; mov %gs:RAX, %rax
  *
- * and the thread goes on in code that checks before each instruction (due.c).
+ * That is late, by less than CORE_EARLY_INSNS instructions, and by as many the counter is early:
+ * the thread goes on in code that checks before each instruction (due.c). How late is bounded
+ * whatever way the program goes. Each entry has a *level*, and each exit says how far the program
+ * may have gone there since it was looked; exits lead to entries whose level is not below that
+ * only, else it is looked before. So levels rise along each way without a look, as far as
+ * COUNT_FAR, and each way round has one, usually before the branch that leads back. Where returns
+ * and indirect jumps arrive it is always looked (branch.c).
  */
 #include "runtime/translate/count.h"
 
@@ -335,43 +341,7 @@ static bool is_even(const struct builder *b)
 
 bool count_may_enter(const struct builder *b)
 {
-	return is_even(b) && (!b->count.checked || is_marked(b, MARK_LOOKS));
-}
-
-/*
- * Whether the next instruction is looked before, wherever the call at hand goes. Where calls lead
- * to nothing but calls somebody has to look.
- */
-static bool call_is_followed(struct builder *b)
-{
-	struct insn first;
-
-	return b->insn.class == INSN_CALL && due_look(b, insn_target(&b->insn, b->pc), &first) &&
-	       !is_call(&first);
-}
-
-/* Every way in is looked at, but for calls whose target is. */
-static bool looks(struct builder *b)
-{
-	if (!b->count.checked || b->fragment->flags & FRAGMENT_STEP)
-		return false;
-	return b->count.arrives || (is_marked(b, MARK_ENTERED) && !call_is_followed(b));
-}
-
-void count_entry(struct builder *b)
-{
-	const struct count *c = &b->count;
-
-	if (!c->pairs)
-		return;
-	if (!b->asked && (is_call(&b->insn) || is_target(c, b->pc)))
-		set_mark(b, MARK_ENTERED);
-	if (!b->asked && looks(b))
-		set_mark(b, MARK_LOOKS);
-	if (!is_marked(b, MARK_ENTERED) || is_even(b))
-		return;
-	mark_pc(b, b->pc, 0);
-	add(b, c->left, b->pc);
+	return is_even(b);
 }
 
 /* For those who look at the thread from elsewhere: once each time that it goes round, wherever. */
@@ -387,35 +357,11 @@ static bool leads_back(const struct builder *b)
 	return insn_target(&b->insn, b->pc) <= b->pc;
 }
 
-/* ---- whether a counter is near to 0 ---- */
+/* ---- whether a counter has got to 0 ---- */
 
-/*
- * From one look to the next it is no farther than that: a fragment, and a call amid another. An
- * instruction has three operands at most. A counter that got to 0 in between would not be seen.
- */
-enum { NEAR = 128, NEAR_OPERANDS = 256 };
-
-_Static_assert(COUNT_INSNS + 2 < NEAR && 3 * (COUNT_INSNS + 2) < NEAR_OPERANDS, "");
-
-static uint64_t *nearness(const struct cache *cache, unsigned int kind)
+static uint64_t *sign_of(const struct cache *cache, unsigned int kind)
 {
 	return (uint64_t *)(cache->lookup.code + WAYS_OUT + AMOUNTS_BYTES + 16 * kind);
-}
-
-static int64_t near_to(unsigned int kind)
-{
-	return CORE_KIND_BIT(kind) & OPERANDS ? NEAR_OPERANDS : NEAR;
-}
-
-bool count_is_near(const int64_t *counters, uint64_t kinds)
-{
-	for (; kinds; kinds &= kinds - 1) {
-		const unsigned int kind = __builtin_ctzl(kinds);
-
-		if (counters[kind] >= -near_to(kind))
-			return true;
-	}
-	return false;
 }
 
 void count_init(struct cache *cache)
@@ -423,19 +369,24 @@ void count_init(struct cache *cache)
 	if (!cache->lookup.vectors)
 		return;
 	for (unsigned int kind = 0; kind < COUNT_VECTOR_KINDS; kind++)
-		nearness(cache, kind)[kind % 2] = (uint64_t)-near_to(kind);
+		sign_of(cache, kind)[kind % 2] = 1UL << 63;
 }
 
-/* ptest NEARNESS(%rip), %xmm; jc out */
+uint64_t count_looked(const struct cache *cache)
+{
+	return cache->lookup.vectors ? cache->does.checked & CORE_KINDS_EXACT : 0;
+}
+
+/* ptest SIGN(%rip), %xmm; jz out */
 static void emit_near_check(struct builder *b, unsigned int kind, enum how how)
 {
 	struct count *c = &b->count;
 
 	EMIT(b, 0x66, 0x44, 0x0f, 0x38, 0x17);
 	emit8(b, 0x05 | (7 - kind / 2) << 3);
-	emit_relative(b, (uint64_t)nearness(b->cache, kind));
-	EMIT(b, 0x0f, 0x82, 0, 0, 0, 0);
-	c->near[c->nr_near++] = (struct near){b->at, b->pc, how};
+	emit_relative(b, (uint64_t)sign_of(b->cache, kind));
+	EMIT(b, 0x0f, 0x84, 0, 0, 0, 0);
+	c->near[c->nr_near++] = (struct near){b->at, b->pc, how, c->left};
 }
 
 static void look(struct builder *b)
@@ -451,6 +402,7 @@ static void look(struct builder *b)
 		if (b->count.checked >> kind & 1)
 			emit_near_check(b, kind, how);
 	due_give_back(b, b->pc, how);
+	b->count.gone = 0;
 }
 
 static void emit_near_exit(struct builder *b, const struct near *near)
@@ -459,36 +411,160 @@ static void emit_near_exit(struct builder *b, const struct near *near)
 
 	__builtin_memcpy(near->site - 4, &relative, 4);
 	b->pc = near->pc;
-	b->count.left = b->count.insn = (struct counts){0};
+	b->count.left = near->left;
+	b->count.insn = (struct counts){0};
 	due_mark(b, near->pc, near->how);
 	due_give_back(b, near->pc, near->how);
+	add(b, near->left, near->pc);
 	emit_exit_jump(b, near->pc, EXIT_DUE);
 }
 
 /* ---- instructions ---- */
 
 /* Whether the next instruction is a jcc of the same block, by looking at bytes that are there. */
-static bool jcc_follows(const struct builder *b, bool *back)
+static bool jcc_follows(const struct builder *b, uint64_t *target)
 {
+	const uint64_t pc = b->pc + b->insn.length;
 	const uint8_t *next = b->code + b->insn.length;
-	const bool near = next[0] == 0x0f && (next[1] & 0xf0) == 0x80;
+	int32_t far;
 
-	if (b->code != (const uint8_t *)b->pc || b->insn.length > 10 ||
-	    is_target(&b->count, b->pc + b->insn.length))
+	if (b->code != (const uint8_t *)b->pc || b->insn.length > 10 || is_target(&b->count, pc))
 		return false;
-	*back = (near ? next[5] : next[1]) & 0x80;
-	return near || (next[0] & 0xf0) == 0x70;
+	if ((next[0] & 0xf0) == 0x70) {
+		*target = pc + 2 + (uint64_t)(int8_t)next[1];
+		return true;
+	}
+	if (next[0] != 0x0f || (next[1] & 0xf0) != 0x80)
+		return false;
+	__builtin_memcpy(&far, next + 2, sizeof(far));
+	*target = pc + 6 + (uint64_t)far;
+	return true;
 }
 
 static void look_ahead(struct builder *b)
 {
-	bool back;
+	uint64_t target;
 
-	if (!jcc_follows(b, &back))
+	if (!jcc_follows(b, &target))
 		return;
 	set_mark(b, MARK_AHEAD);
-	if (back)
+	if (target <= b->pc)
 		set_mark(b, MARK_BACK);
+}
+
+/* ---- how far the program has gone since it was looked ---- */
+
+/* As far as exits may have, so that a fragment more does not make it CORE_EARLY_INSNS. */
+enum { COUNT_FAR = CORE_EARLY_INSNS - COUNT_INSNS - 2 };
+
+/* What entries take that who is there first would not need, for those who come from elsewhere. */
+enum { COUNT_SLACK = 48 };
+
+_Static_assert((int)COUNT_SLACK < (int)COUNT_FAR, "");
+
+unsigned int count_level(const struct builder *b)
+{
+	return is_marked(b, MARK_LOOKS) ? COUNT_FAR : b->count.gone;
+}
+
+static unsigned int larger(unsigned int a, unsigned int b)
+{
+	return a > b ? a : b;
+}
+
+/* b->pc is to be an entry: for all who want to go there. */
+static void meet(struct builder *b, unsigned int slack)
+{
+	struct count *c = &b->count;
+	unsigned int gone = cache_waiting(b->cache, b->pc) + slack;
+
+	if (gone > COUNT_FAR)
+		gone = COUNT_FAR;
+	for (unsigned int i = 0; i < b->nr_exits; i++)
+		if (b->draft->exits[i].to.pc == b->pc)
+			gone = larger(gone, b->draft->exits[i].to.gone);
+	for (unsigned int i = 0; i < b->nr_thunks; i++)
+		if (b->thunks[i].target == b->pc)
+			gone = larger(gone, b->thunks[i].gone);
+	c->gone = larger(c->gone, gone);
+}
+
+/* A rehearsal has the marks. */
+static bool keeps_near(const struct builder *b)
+{
+	return !b->asked && b->count.pairs && b->count.checked &&
+	       !(b->fragment->flags & FRAGMENT_STEP);
+}
+
+void count_returned(struct builder *b)
+{
+	b->count.gone = 0;
+	if (keeps_near(b))
+		meet(b, COUNT_SLACK);
+}
+
+/* Whether who goes to @target after @more instructions has to look before. */
+static bool too_far(const struct builder *b, uint64_t target, unsigned int more)
+{
+	unsigned int level = COUNT_FAR;
+
+	if (target == b->pc && more)
+		return true;
+	targets_level(b, target, &level);
+	return b->count.gone + more > level;
+}
+
+/* Whether this is the place to look for where the instruction at hand leads. */
+static bool leads_too_far(const struct builder *b)
+{
+	uint64_t target;
+
+	switch (b->insn.class) {
+	case INSN_CALL:
+	case INSN_JCC:
+	case INSN_LOOP:
+	case INSN_XBEGIN:
+		return too_far(b, insn_target(&b->insn, b->pc), 1);
+	case INSN_PLAIN: /* flags are likely to be dead here, and behind it they are not */
+		return !asks_for(b) && jcc_follows(b, &target) && too_far(b, target, 2);
+	}
+	return false;
+}
+
+void count_entry(struct builder *b)
+{
+	const struct count *c = &b->count;
+
+	if (!c->pairs)
+		return;
+	if (!b->asked && (is_call(&b->insn) || is_target(c, b->pc))) {
+		set_mark(b, MARK_ENTERED);
+		if (keeps_near(b))
+			meet(b, 0);
+	}
+	if (keeps_near(b) && leads_too_far(b))
+		set_mark(b, MARK_LOOKS);
+	if (!is_marked(b, MARK_ENTERED) || is_even(b))
+		return;
+	mark_pc(b, b->pc, 0);
+	add(b, c->left, b->pc);
+}
+
+/* Where who enters has to. */
+static bool looks_first(const struct builder *b)
+{
+	return is_marked(b, MARK_LOOKS) && is_marked(b, MARK_ENTERED);
+}
+
+static bool looks_last(const struct builder *b)
+{
+	return is_marked(b, MARK_LOOKS) && !is_marked(b, MARK_ENTERED);
+}
+
+static void step_on(struct builder *b)
+{
+	if (b->count.checked)
+		b->count.gone++;
 }
 
 static void before_plain(struct builder *b)
@@ -507,9 +583,12 @@ static void before_plain(struct builder *b)
 		if (is_marked(b, MARK_BACK))
 			store(b);
 		add(b, what, b->pc);
+		if (looks_last(b))
+			look(b);
 	}
 	if (pairs)
 		lend(b, pairs);
+	step_on(b);
 }
 
 void count_before(struct builder *b)
@@ -523,9 +602,8 @@ void count_before(struct builder *b)
 		due_before(b);
 		return;
 	}
-	if (is_marked(b, MARK_LOOKS))
+	if (looks_first(b))
 		look(b);
-	c->arrives = is_call(&b->insn);
 	c->insn = count_insn(c, &b->insn);
 	if (b->insn.class == INSN_PLAIN) { /* if it leaves, it calls count_leave() */
 		before_plain(b);
@@ -536,6 +614,7 @@ void count_before(struct builder *b)
 	case INSN_JMP:
 		if (leads_back(b))
 			store(b);
+		step_on(b);
 		return;
 	case INSN_JCC:
 	case INSN_LOOP:
@@ -550,6 +629,9 @@ void count_before(struct builder *b)
 		store(b);
 	}
 	add(b, what, b->pc);
+	if (looks_last(b))
+		look(b);
+	step_on(b);
 }
 
 void count_leave(struct builder *b)
@@ -575,16 +657,22 @@ void count_after(struct builder *b)
 	}
 }
 
-void count_close(struct builder *b)
+void count_close(struct builder *b, bool goes_on)
 {
 	if (!b->count.pairs) {
 		due_close(b);
 		return;
 	}
-	if (is_even(b))
+	if (!is_even(b)) {
+		mark_pc(b, b->pc, 0);
+		add(b, b->count.left, b->pc);
+	}
+	if (!goes_on)
 		return;
-	mark_pc(b, b->pc, 0);
-	add(b, b->count.left, b->pc);
+	if (keeps_near(b) && too_far(b, b->pc, 0))
+		set_mark(b, MARK_LOOKS);
+	if (is_marked(b, MARK_LOOKS))
+		look(b);
 }
 
 bool count_tells_taken(const struct builder *b)
@@ -629,12 +717,13 @@ void count_start(struct builder *b, struct late *late)
 			c->mask[kind / 8] |= 0xffUL << kind % 8 * 8;
 	c->pairs = b->cache->lookup.vectors ? pairs_of(c->kinds) : 0;
 	c->checked = c->kinds & b->cache->does.checked;
-	c->arrives = true;
 	if (c->kinds && !c->pairs && !c->traced)
 		due_start(b, late);
+	if (keeps_near(b))
+		meet(b, COUNT_SLACK);
 }
 
-enum { CHECK_BYTES = 16, NEAR_BYTES = 24, KEEP_BYTES = 9 + 4 + 3 + 9 };
+enum { CHECK_BYTES = 16, NEAR_BYTES = 28, KEEP_BYTES = 9 + 4 + 3 + 9 };
 
 static unsigned int nr_checked(const struct count *c)
 {
@@ -670,8 +759,8 @@ unsigned int count_bytes(const struct builder *b)
 {
 	if (!b->count.pairs)
 		return (b->count.due.nr_late + b->count.due.lates) * b->count.due.bytes;
-	return registers_of(b) * (10 * ADD_BYTES + 5 * MOVE_BYTES) + check_bytes(&b->count) +
-	       b->count.nr_near * NEAR_BYTES;
+	return registers_of(b) * (10 * ADD_BYTES + 5 * MOVE_BYTES) + 2 * check_bytes(&b->count) +
+	       b->count.nr_near * (NEAR_BYTES + registers_of(b) * ADD_BYTES);
 }
 
 void count_thunk(struct builder *b, const struct counts *counts)
@@ -697,7 +786,7 @@ void count_late(struct builder *b)
 
 bool count_room(const struct builder *b)
 {
-	return b->count.pairs ? b->count.nr_near + nr_checked(&b->count) <= COUNT_NEAR_MAX
+	return b->count.pairs ? b->count.nr_near + 2 * nr_checked(&b->count) <= COUNT_NEAR_MAX
 			      : due_room(b);
 }
 

@@ -33,12 +33,12 @@ enum count_mark {
 	MARK_ENTERED, /* it can be reached otherwise than from the one before */
 	MARK_AHEAD,   /* what is added before it is for the jcc behind it, too, */
 	MARK_BACK,    /* which leads back; */
-	MARK_LOOKS,   /* before it, it is looked whether a counter is near */
+	MARK_LOOKS,   /* before it, it is looked whether a counter has got to 0 */
 	MARK_FREE,    /* and flags are dead there */
 };
 
-/* Behind the amounts: for each kind, the bits that are all set when its counter is near to 0. */
-enum { NEARNESS_BYTES = 16 * COUNT_VECTOR_KINDS };
+/* Behind the amounts: for each kind, the sign of its counter. */
+enum { SIGNS_BYTES = 16 * COUNT_VECTOR_KINDS };
 
 /* Addresses where the fragment's own branches lead. */
 enum { COUNT_TARGETS = 32 };
@@ -60,13 +60,13 @@ struct count {
 	uint64_t targets[COUNT_TARGETS];
 	uint64_t some_targets; /* a bit for each, by its lowest bits */
 	uint64_t checked;      /* kinds that somebody waits for */
-	bool arrives;	       /* the instruction at hand is where the fragment is entered, or a
-				* return comes back to it */
+	unsigned int gone;     /* instructions since it was looked, at most */
 	unsigned int nr_near;
 	struct near {
 		uint8_t *site; /* behind its rel32 */
 		uint64_t pc;
-		uint8_t how; /* enum how */
+		uint8_t how;	    /* enum how */
+		struct counts left; /* then */
 	} near[COUNT_NEAR_MAX];
 	struct due due; /* how it is done before each instruction */
 };
@@ -74,8 +74,8 @@ struct count {
 /* Puts down what code will compare with. */
 void count_init(struct cache *cache);
 
-/* Whether code that looks only whether a counter is near, of @kinds, might look too late. */
-bool count_is_near(const int64_t *counters, uint64_t kinds);
+/* Kinds at whose counters the code of the cache looks now and then. */
+uint64_t count_looked(const struct cache *cache);
 
 /* How many vector registers code has that does that. */
 unsigned int count_registers(const struct instrumentation *does);
@@ -89,8 +89,12 @@ void count_target(struct builder *b, uint64_t target);
 /* Before anything of the instruction at hand: what could be an entry is made one. */
 void count_entry(struct builder *b);
 
-/* Whether it can be one here. */
+/* Whether it can be one here, and how far who enters may have gone since it was looked. */
 bool count_may_enter(const struct builder *b);
+unsigned int count_level(const struct builder *b);
+
+/* A return comes to b->pc. */
+void count_returned(struct builder *b);
 
 /* Around each instruction. */
 void count_before(struct builder *b);
@@ -103,8 +107,8 @@ unsigned int count_bytes(const struct builder *b);
 /* The instruction at hand leaves the fragment. */
 void count_leave(struct builder *b);
 
-/* No other follows. */
-void count_close(struct builder *b);
+/* No other follows; the fragment may go on elsewhere. */
+void count_close(struct builder *b, bool goes_on);
 
 /* Whether it matters which way a condition goes; then before it jumps to its target. */
 bool count_tells_taken(const struct builder *b);

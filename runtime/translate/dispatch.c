@@ -255,10 +255,12 @@ static bool is_due(const struct thread *thread)
 	return false;
 }
 
-/* Such code sees counters only as long as they are below 0, and does not look in steps. */
-static bool looks_only_whether_near(const struct thread *thread)
+/* Whether the thread's code looks only now and then at a counter that has to be seen at once. */
+static bool looks_too_late(const struct thread *thread)
 {
-	return cache_of(thread)->lookup.vectors && cache_of(thread)->does.checked;
+	const struct core_task *task = &thread->events;
+
+	return count_looked(cache_of(thread)) & task->counting_down & ~task->early;
 }
 
 static bool checks_finely(const struct thread *thread)
@@ -329,8 +331,7 @@ static void go_on(struct thread *thread, enum arrival arrival)
 			linux_deliver(thread);
 			arrival = ARRIVE_DIRECT;
 		}
-		if (looks_only_whether_near(thread) &&
-		    count_is_near(thread->events.counter, cache_of(thread)->does.checked)) {
+		if (looks_too_late(thread)) {
 			/* What is ready is ready for the other cache. */
 			thread->step = 0;
 			thread->inside = 0;

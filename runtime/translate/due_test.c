@@ -21,6 +21,26 @@ static struct {
 	bool failed;
 } watch;
 
+/* As the core does it: early, if it is far, and then once more. */
+static void count_down(struct core_task *task, int64_t left)
+{
+	const int64_t early = core_early(watch.kind);
+
+	task->early = left > early ? CORE_KIND_BIT(watch.kind) : 0;
+	task->counter[watch.kind] = left > early ? early - left : -left;
+}
+
+static bool is_early(struct core_task *task)
+{
+	const int64_t beyond = task->counter[watch.kind];
+
+	if (!task->early)
+		return false;
+	watch.failed |= beyond >= core_early(watch.kind);
+	count_down(task, core_early(watch.kind) - beyond);
+	return true;
+}
+
 /* An instruction may count more than one: then the counter is beyond 0. */
 static void on_due(struct thread *thread)
 {
@@ -28,6 +48,8 @@ static void on_due(struct thread *thread)
 	const struct regs *regs = &thread->regs;
 	unsigned int i = 0;
 
+	if (is_early(&thread->events))
+		return;
 	while (i < trace.n && trace.sums[i].of[watch.kind] < watch.next)
 		i++;
 	if (!watch.failed && i < trace.n) {
@@ -38,7 +60,7 @@ static void on_due(struct thread *thread)
 			differ(watch.next, "an overflow elsewhere", &trace.states[i], regs);
 	}
 	watch.next += beyond + watch.period;
-	thread->events.counter[watch.kind] = -watch.period;
+	count_down(&thread->events, watch.period);
 	translate_instrument(thread, &does);
 }
 
@@ -55,12 +77,12 @@ bool stops(uint64_t program)
 		return false;
 	watch.kind = kinds[program / 2 % sizeof(kinds)];
 	does.counted = does.checked = watch.kind == CORE_FLOPS_ADD ? CORE_KINDS_EXACT : plain;
-	/* Also so long that code is gone through that looks only whether it is near. */
+	/* Also so long that code is gone through that looks only now and then. */
 	watch.period = watch.next =
-		program % 2 ? 1 + (int64_t)(program % 37) : 100 + 9 * (int64_t)(program % 37);
+		program % 2 ? 1 + (int64_t)(program % 37) : 100 + 9 * (int64_t)(program % 137);
 	watch.failed = false;
 	host_due = on_due;
-	task->counter[watch.kind] = -watch.period;
+	count_down(task, watch.period);
 	task->counting_down = CORE_KIND_BIT(watch.kind);
 	program_start(&regs, host_finish, 0);
 	if (!translate_instrument(host_thread(), &does))

@@ -51,6 +51,7 @@ struct thunk {
 	uint64_t address; /* of the return */
 	uint64_t target;
 	struct counts counts; /* of the call */
+	unsigned int gone;    /* count.c */
 };
 
 #define THUNK_INDIRECT 1 /* for a target in thread->target; no call has this one */
@@ -60,7 +61,8 @@ struct draft {
 	struct position {
 		uint64_t pc;
 		uint32_t offset;
-		bool even; /* nothing is left to be done there for who enters */
+		uint16_t level; /* of an entry there, */
+		bool even;	/* if nothing is left to be done there for who enters */
 	} insns[96];
 	struct draft_exit exits[FRAGMENT_EXITS];
 };
@@ -90,8 +92,8 @@ struct builder {
 	struct thunk thunks[16];
 	unsigned int nr_thunks;
 	unsigned int nr_waiting;
-	uint8_t *waiting[8]; /* behind their rel8, the first farthest away */
-	uint8_t *miss;	     /* the last way, or NULL */
+	uint8_t *waiting[24]; /* behind their rel8, the first farthest away */
+	uint8_t *miss;	      /* the last way, or NULL */
 
 	/* Of a rehearsal: the address in the cache that is asked about, and the answer so far. */
 	uint64_t asked;

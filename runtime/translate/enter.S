@@ -239,7 +239,7 @@ translate_flags_kept:
 	 */
 	xchg	%rdx, (%rax)
 	cmpl	$0, ENTRY_BODY(%rcx)
-	jne	9f
+	jne	7f
 	mov	%gs:THREAD_EXIT, %edx
 	dec	%edx
 	shl	$WAY_SHIFT, %rdx
@@ -247,6 +247,26 @@ translate_flags_kept:
 	add	LOOKUP_CODE(%rcx), %rdx
 	mov	%rdx, (%rax)
 	jmp	2b
+
+	/*
+	 * That is behind where the landing or pad looks whether a counter has got to 0 (count.c).
+	 * None that nobody waits for ever does.
+	 */
+7:	mov	%gs:THREAD_LOOKUP, %rdx
+	cmpl	$1, LOOKUP_VECTORS(%rdx)
+	jb	9f
+	movmskpd %xmm15, %eax
+	je	8f
+	movmskpd %xmm14, %ecx
+	and	%ecx, %eax
+	movmskpd %xmm13, %ecx
+	and	%ecx, %eax
+	movmskpd %xmm12, %ecx
+	and	%ecx, %eax
+	movmskpd %xmm11, %ecx
+	and	%ecx, %eax
+8:	cmp	$3, %eax
+	jne	2b
 
 9:	mov	%gs:THREAD_FLAGS, %rax
 	add	$0x7f, %al

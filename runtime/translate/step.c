@@ -9,7 +9,10 @@ void emit_exit(struct builder *b, uint64_t target, enum exit_kind kind)
 {
 	if (b->draft)
 		b->draft->exits[b->nr_exits] = (struct draft_exit){
-			.to = {.pc = target, .kind = kind, .length = b->insn.length},
+			.to = {.pc = target,
+			       .kind = kind,
+			       .length = b->insn.length,
+			       .gone = (uint16_t)b->count.gone},
 			.site = b->at - b->cache->lookup.code,
 		};
 	b->nr_exits++;
@@ -103,8 +106,8 @@ enum next emit_insn(struct builder *b)
 	emit_miss_in_reach(b);
 	mark_pc(b, b->pc, 0);
 	if (b->draft)
-		b->draft->insns[b->nr_insns] =
-			(struct position){b->pc, offset_here(b), count_may_enter(b)};
+		b->draft->insns[b->nr_insns] = (struct position){
+			b->pc, offset_here(b), count_level(b), count_may_enter(b)};
 	if (b->count.kinds)
 		count_before(b);
 	if (b->trace.on)

@@ -50,6 +50,42 @@ static const struct position *own_target(const struct builder *b, unsigned int i
 	return position_of(b, target);
 }
 
+/* Whether all who go there may: those who have gone farther than whoever comes from before may not.
+ */
+static bool may_enter(const struct builder *b, const struct position *at)
+{
+	if (!at->even || cache_waiting(b->cache, at->pc) > at->level)
+		return false;
+	for (unsigned int i = 0; i < b->nr_exits; i++)
+		if (b->draft->exits[i].to.pc == at->pc && b->draft->exits[i].to.gone > at->level)
+			return false;
+	return true;
+}
+
+bool targets_level(const struct builder *b, uint64_t pc, unsigned int *level)
+{
+	const struct fragment *f = b->fragment;
+	const struct position *at;
+	uint32_t id;
+
+	for (id = f->entries; id < f->entries + f->nr_entries; id++)
+		if (b->cache->lookup.entries[id].pc == pc && b->cache->lookup.entries[id].body) {
+			*level = b->cache->levels[id];
+			return true;
+		}
+	id = cache_find(b->cache, pc);
+	if (id) {
+		*level = b->cache->levels[id];
+		return true;
+	}
+	if (pc < f->pc || pc >= b->source_end)
+		return false;
+	at = position_of(b, pc);
+	if (at)
+		*level = at->level;
+	return at;
+}
+
 void targets_add(struct builder *b)
 {
 	if (!may_have_targets(b))
@@ -57,8 +93,8 @@ void targets_add(struct builder *b)
 	for (unsigned int i = 0; i < b->nr_exits; i++) {
 		const struct position *at = own_target(b, i);
 
-		if (at && at->even)
-			add_entry(b, at->pc, at->offset);
+		if (at && may_enter(b, at))
+			add_entry(b, at->pc, at->offset, at->level);
 	}
 }
 
@@ -69,7 +105,7 @@ bool targets_lack(const struct builder *b)
 	for (unsigned int i = 0; i < b->nr_exits; i++) {
 		const struct position *at = own_target(b, i);
 
-		if (at && !at->even)
+		if (at && !may_enter(b, at))
 			return true;
 	}
 	return false;
