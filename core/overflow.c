@@ -116,27 +116,36 @@ static uint64_t least_period(const struct core_event *event)
 }
 
 /*
- * The period with which @events in @time ns would have given the wanted frequency, and an eighth of
- * the way there: what happens is uneven. But the whole way if far less happens than before, since
- * the next occasion would be late; once that does not count, as others may have run meanwhile, of
- * which nobody tells.
+ * An eighth of the way from @period to @wanted, by how long things take and not by how many there
+ * are in some time: what happens is uneven, and while it happens fast there are more samples, whose
+ * mean would ask for a longer period than all of the time does.
+ */
+static uint64_t nearer(uint64_t period, uint64_t wanted)
+{
+	if (wanted / 4 >= period) /* it is the first, or all is different */
+		return period + (wanted - period + 7) / 8;
+	if (wanted > period)
+		return 1 + scaled(period, 8 * wanted, 7 * wanted + period);
+	return scaled(period, 8 * wanted, 7 * wanted + period);
+}
+
+/*
+ * The period with which @events in @time ns would have given the wanted frequency, or one nearer to
+ * it. The whole way if far less happens than before, since the next occasion would be late; once
+ * that does not count, as others may have run meanwhile, of which nobody tells.
  */
 static void adjust(struct core_event *event, uint64_t time, uint64_t events)
 {
 	uint64_t wanted = scaled(events, SECOND, time) / event->attr.sample_freq;
 	bool fewer = wanted < event->period / 2;
 	bool believed = event->fewer || !fewer;
-	int64_t step;
 
 	event->fewer = fewer;
 	if (!believed)
 		return;
-	if (wanted > INT64_MAX)
-		wanted = INT64_MAX;
-	step = (int64_t)(wanted - event->period);
-	if (!fewer)
-		step = (step + (step >= 0 ? 7 : -7)) / 8;
-	event->period += (uint64_t)step;
+	if (wanted > INT64_MAX / 16)
+		wanted = INT64_MAX / 16;
+	event->period = fewer ? wanted : nearer(event->period, wanted);
 	if (event->period < least_period(event))
 		event->period = least_period(event);
 }
