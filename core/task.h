@@ -125,7 +125,7 @@ static inline void core_task_followed(struct core_task *task)
  * 0: it is stopped so many before, and may be late by as many less one. An instruction has three
  * operands at most.
  */
-enum { CORE_EARLY_INSNS = 256 };
+enum { CORE_EARLY_INSNS = 160 };
 
 static inline int64_t core_early(unsigned int kind)
 {

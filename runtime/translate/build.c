@@ -18,6 +18,9 @@
 /* When a fragment is long enough. */
 enum { MAX_INSNS = 96, MAX_EXITS = 12, MAX_ENTRIES = 16 };
 
+/* Of code that is gone through once before an overflow, most is for nothing. */
+enum { MAX_INSNS_FINE = 24 };
+
 _Static_assert(MAX_INSNS <= sizeof((struct draft){0}.insns) / sizeof(struct position), "");
 _Static_assert(MAX_EXITS <= sizeof((struct builder){0}.thunks) / sizeof(struct thunk), "");
 
@@ -202,6 +205,13 @@ static bool begins_hot(const struct builder *b, uint64_t pc)
 	       cache_is_hot(b->cache, last >> PAGE_SHIFT);
 }
 
+static unsigned int most_insns(const struct cache *cache)
+{
+	if (cache->lookup.vectors)
+		return COUNT_INSNS - 1;
+	return cache->does.extras & INSTRUMENT_FINE ? MAX_INSNS_FINE : MAX_INSNS;
+}
+
 /* Begins a fragment at the end of the arrays; nobody knows it until it is published. */
 static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct build_fault *fault)
 {
@@ -215,7 +225,7 @@ static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct bui
 	b->cache->code_next = (b->cache->code_next + 15) & ~15u;
 	b->at = b->cache->lookup.code + b->cache->code_next;
 	b->pc = b->source_end = pc;
-	b->limit = b->cache->lookup.vectors ? COUNT_INSNS - 1 : MAX_INSNS;
+	b->limit = most_insns(b->cache);
 	b->fragment = f;
 	if (!(flags & FRAGMENT_STEP) && begins_hot(b, pc))
 		flags |= FRAGMENT_CHECKED;

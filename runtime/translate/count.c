@@ -37,7 +37,7 @@
  *	add $0x7f, %al; sahf; mov %gs:RAX, %rax
  *
  * That is late, by less than CORE_EARLY_INSNS instructions, and by as many the counter is early:
- * the thread goes on in code that checks before each instruction (due.c). How late is bounded
+ * the thread goes on in code that checks in small steps (due.c). How late is bounded
  * whatever way the program goes. Each entry has a *level*, and each exit says how far the program
  * may have gone there since it was looked; exits lead to entries whose level is not below that
  * only, else it is looked before. So levels rise along each way without a look, as far as
@@ -454,13 +454,13 @@ static void look_ahead(struct builder *b)
 
 /* ---- how far the program has gone since it was looked ---- */
 
-/* As far as exits may have, so that a fragment more does not make it CORE_EARLY_INSNS. */
-enum { COUNT_FAR = CORE_EARLY_INSNS - COUNT_INSNS - 2 };
+/* As far as exits may have. Who is as far looks at the next occasion, and at COUNT_LIMIT anyway. */
+enum { COUNT_LIMIT = CORE_EARLY_INSNS - 4, COUNT_FAR = COUNT_LIMIT - 12 };
 
 /* What entries take that who is there first would not need, for those who come from elsewhere. */
-enum { COUNT_SLACK = 48 };
+enum { COUNT_SLACK = 32 };
 
-_Static_assert((int)COUNT_SLACK < (int)COUNT_FAR, "");
+_Static_assert((int)COUNT_SLACK < (int)COUNT_FAR && COUNT_INSNS < CORE_EARLY_INSNS / 2, "");
 
 unsigned int count_level(const struct builder *b)
 {
@@ -526,7 +526,8 @@ static bool leads_too_far(const struct builder *b)
 	case INSN_XBEGIN:
 		return too_far(b, insn_target(&b->insn, b->pc), 1);
 	case INSN_PLAIN: /* flags are likely to be dead here, and behind it they are not */
-		return !asks_for(b) && jcc_follows(b, &target) && too_far(b, target, 2);
+		return !asks_for(b) && jcc_follows(b, &target) &&
+		       (b->count.gone + 2 > COUNT_FAR || too_far(b, target, 2));
 	}
 	return false;
 }
@@ -544,6 +545,10 @@ void count_entry(struct builder *b)
 	}
 	if (keeps_near(b) && leads_too_far(b))
 		set_mark(b, MARK_LOOKS);
+	if (keeps_near(b) && c->gone >= COUNT_LIMIT) {
+		set_mark(b, MARK_ENTERED);
+		set_mark(b, MARK_LOOKS);
+	}
 	if (!is_marked(b, MARK_ENTERED) || is_even(b))
 		return;
 	mark_pc(b, b->pc, 0);

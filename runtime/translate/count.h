@@ -68,7 +68,7 @@ struct count {
 		uint8_t how;	    /* enum how */
 		struct counts left; /* then */
 	} near[COUNT_NEAR_MAX];
-	struct due due; /* how it is done before each instruction */
+	struct due due; /* how it is done in small steps */
 };
 
 /* Puts down what code will compare with. */

@@ -270,7 +270,7 @@ static bool checks_finely(const struct thread *thread)
 
 /*
  * A counter will get to 0 in what comes next. It has to be seen where that is, so the thread goes
- * on in code that checks before each instruction, and executes the one that does it alone, until
+ * on in code that checks before each few instructions, and executes those that do it alone, until
  * linux_due() says how else.
  */
 static void go_slowly(struct thread *thread)

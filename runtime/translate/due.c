@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counting where a counter is about to get to 0 for which somebody waits: there each instruction is
- * a segment of its own. And where it is far from that, if count.c has no means to look, or not the
- * registers for what is counted.
+ * Counting where a counter is about to get to 0 for which somebody waits: there segments are short,
+ * so that few instructions have to be executed alone. And where it is far from that, if count.c has
+ * no means to look, or not the registers for what is counted.
  *
  * A *segment* is a run of a fragment that is entered at its beginning and usually left at its
  * end: at a call, at a condition that leads backwards, at the end of the fragment. All that it does
@@ -40,8 +40,12 @@
 /* More than that in a segment would not fit into a byte with the next instruction's. */
 #define SUM_MAX 60
 
-/* How far to look for what becomes of the flags. */
-#define LOOK_INSNS 12
+/* A fine segment ends with each branch, and after so many instructions at the latest. */
+#define FINE_INSNS 3
+
+/* How far to look for what becomes of the flags; in code that may be executed once. */
+#define LOOK_INSNS	12
+#define LOOK_INSNS_FINE 3
 
 static bool decide(struct builder *b, bool answer)
 {
@@ -111,12 +115,13 @@ static uint8_t flags_set(const struct insn *insn)
 /* Whether all flags are set from @pc on before one is asked for. */
 bool due_flags_dead(struct builder *b, uint64_t pc)
 {
+	const unsigned int most = b->count.due.fine ? LOOK_INSNS_FINE : LOOK_INSNS;
 	uint8_t needed = ALL_FLAGS, read, written;
 	struct insn insn;
 
 	if (b->asked || b->fragment->flags & FRAGMENT_CHECKED)
 		return false;
-	for (unsigned int i = 0; i < LOOK_INSNS && due_look(b, pc, &insn); i++) {
+	for (unsigned int i = 0; i < most && due_look(b, pc, &insn); i++) {
 		if (insn.class == INSN_JMP || insn.class == INSN_CALL) {
 			pc = insn_target(&insn, pc);
 			continue;
@@ -351,7 +356,7 @@ static void place(struct builder *b, enum how how)
 	struct count *c = &b->count;
 	static const struct counts nothing;
 
-	c->due.placed = c->due.fine ? own_kinds(c) : c->kinds;
+	c->due.placed = c->due.most == 1 ? own_kinds(c) : c->kinds;
 	due_borrow(b, b->pc, how);
 	for_each_kind(kind, c->due.placed) {
 		c->due.amounts[kind] = emit_addition(b, kind, 0);
@@ -369,6 +374,7 @@ static void begin_segment(struct builder *b)
 	struct count *c = &b->count;
 
 	c->due.open = true;
+	c->due.insns = 0;
 	c->due.first_late = c->due.nr_late;
 	place(b, decide(b, due_flags_dead(b, b->pc)) ? FREELY : KEEPING_FLAGS);
 }
@@ -431,7 +437,7 @@ void due_before(struct builder *b)
 	const bool amid = b->count.due.open;
 
 	b->count.insn = count_insn(&b->count, &b->insn);
-	b->count.due.closing = call || (class == INSN_JCC && jcc_closes(b));
+	b->count.due.closing = call || (class == INSN_JCC && (b->count.due.fine || jcc_closes(b)));
 	if (!amid)
 		begin_segment(b);
 	if (amid && call && !(b->fragment->flags & FRAGMENT_CHECKED))
@@ -444,7 +450,9 @@ void due_after(struct builder *b)
 
 	count_add(&c->due.done, &c->insn);
 	c->insn = (struct counts){0};
-	if (c->due.closing || c->due.fine || nearly_full(&c->due.done))
+	c->due.insns++;
+	if (c->due.closing || (c->due.fine && c->due.insns == c->due.most) ||
+	    nearly_full(&c->due.done))
 		due_close(b);
 }
 
@@ -492,6 +500,8 @@ void due_start(struct builder *b, struct late *late)
 	due->late = late;
 	due->checked = b->cache->does.checked & b->count.kinds;
 	due->fine = b->cache->does.extras & INSTRUMENT_FINE;
+	/* Of so many kinds most instructions do few. */
+	due->most = !due->fine ? 0 : b->count.kinds & CORE_KINDS_FLOATING ? 1 : FINE_INSNS;
 	due->bytes = 48;
 	due->lates = 2;
 	for_each_kind(kind, b->count.kinds)

@@ -42,11 +42,13 @@ enum { LATE_MAX = 64 };
 struct due {
 	bool used;
 	uint64_t checked; /* of enum core_kind */
-	bool fine;	  /* each instruction is a segment */
+	bool fine;	  /* segments are short, */
+	uint8_t most;	  /* and have so many instructions at most */
 	bool open;
 	bool ahead;   /* what is added has not been done: it is taken back where something is due */
 	bool closing; /* the segment ends with the instruction at hand */
 	uint8_t nr_late, first_late;
+	uint8_t insns;	      /* of the segment so far */
 	uint8_t lates;	      /* that one more instruction may need */
 	uint8_t nr_decisions; /* of those that are kept in the fragment */
 	/* That additions may take. */

@@ -52,12 +52,13 @@ _Noreturn void translate_run(struct thread *thread);
 /* What the code of a cache does beside the program's work: bits of enum core_kind, core_extra. */
 struct instrumentation {
 	uint64_t counted; /* kinds */
-	uint64_t checked; /* kinds, of counted, whose counters lead out when they reach 0 */
+	uint64_t checked; /* kinds, of counted, whose counters lead out when they reach 0; of those
+			   * in core_task.early less than core_early() later */
 	uint64_t extras;
 };
 
 /* Of the extras, the translator's own: code that comes out behind each instruction; and code that
- * counts, and checks, before each instruction. */
+ * counts, and checks, before each few. */
 #define INSTRUMENT_STEPS (1UL << 32)
 #define INSTRUMENT_FINE	 (1UL << 33)
 /* And a trace that tells where branches lead, and of no operands: nobody can model it. */
