@@ -458,7 +458,7 @@ static void look_ahead(struct builder *b)
 enum { COUNT_LIMIT = CORE_EARLY_INSNS - 4, COUNT_FAR = COUNT_LIMIT - 12 };
 
 /* What entries take that who is there first would not need, for those who come from elsewhere. */
-enum { COUNT_SLACK = 32 };
+enum { COUNT_SLACK = 48, COUNT_SLACK_RETURN = 4 };
 
 _Static_assert((int)COUNT_SLACK < (int)COUNT_FAR && COUNT_INSNS < CORE_EARLY_INSNS / 2, "");
 
@@ -500,7 +500,7 @@ void count_returned(struct builder *b)
 {
 	b->count.gone = 0;
 	if (keeps_near(b))
-		meet(b, COUNT_SLACK);
+		meet(b, COUNT_SLACK_RETURN); /* hardly anybody comes otherwise */
 }
 
 /* Whether who goes to @target after @more instructions has to look before. */

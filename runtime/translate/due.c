@@ -112,22 +112,24 @@ static uint8_t flags_set(const struct insn *insn)
 	return 0;
 }
 
-/* Whether all flags are set from @pc on before one is asked for. */
-bool due_flags_dead(struct builder *b, uint64_t pc)
+/* The same of the flags @needed, @most instructions far; both ways of a condition. */
+static bool are_dead(struct builder *b, uint64_t pc, uint8_t needed, unsigned int most)
 {
-	const unsigned int most = b->count.due.fine ? LOOK_INSNS_FINE : LOOK_INSNS;
-	uint8_t needed = ALL_FLAGS, read, written;
+	uint8_t read, written;
 	struct insn insn;
 
-	if (b->asked || b->fragment->flags & FRAGMENT_CHECKED)
-		return false;
 	for (unsigned int i = 0; i < most && due_look(b, pc, &insn); i++) {
 		if (insn.class == INSN_JMP || insn.class == INSN_CALL) {
 			pc = insn_target(&insn, pc);
 			continue;
 		}
 		insn_flags(&insn, &read, &written);
-		if (insn.class != INSN_PLAIN || read & needed)
+		if (read & needed)
+			return false;
+		if (insn.class == INSN_JCC)
+			return are_dead(b, insn_target(&insn, pc), needed, (most - i) / 2) &&
+			       are_dead(b, pc + insn.length, needed, (most - i) / 2);
+		if (insn.class != INSN_PLAIN)
 			return false;
 		needed &= ~flags_set(&insn);
 		if (!needed)
@@ -135,6 +137,14 @@ bool due_flags_dead(struct builder *b, uint64_t pc)
 		pc += insn.length;
 	}
 	return false;
+}
+
+/* Whether all flags are set from @pc on before one is asked for. */
+bool due_flags_dead(struct builder *b, uint64_t pc)
+{
+	if (b->asked || b->fragment->flags & FRAGMENT_CHECKED)
+		return false;
+	return are_dead(b, pc, ALL_FLAGS, b->count.due.fine ? LOOK_INSNS_FINE : LOOK_INSNS);
 }
 
 /* ---- adding ---- */
