@@ -28,9 +28,10 @@
 #define THREAD_RIP	   0x100
 #define THREAD_RFLAGS	   0x108
 #define THREAD_LOOKUP	   0x110
-#define THREAD_TRACE	   0x118
 #define THREAD_DRAIN	   0x120
 #define THREAD_VECTORS	   0x130
+#define THREAD_TRACE	   0x180
+#define THREAD_HELD	   0x190
 #define THREAD_EVENTS	   0x400 /* struct core_task, whose counters come first */
 
 #ifndef __ASSEMBLER__
@@ -104,23 +105,30 @@ struct thread {
 
 	struct lookup *lookup; /* the first member of the struct cache that it runs in */
 
-	/* Where the next record of the trace goes (pmu/tracer.h), and the way to make room. */
-	uint64_t trace;
-	void *drain;
+	struct tracer *tracer; /* pmu/tracer.c; NULL: it has never traced */
+	void *drain;	       /* the way to make room for the trace */
 
 	uint32_t incarnation; /* of the page where this lies: abi/arena.h */
 
-	/* The program's values of the vector registers, from xmm15 down, in which it is counted
-	 * what translated code does: translate/count.c. */
+	/* The program's values of the vector registers, from xmm15 down, that translated code has
+	 * for itself: translate/vectors.c. */
 	_Alignas(16) uint8_t vectors[5][16];
+
+	/* Where the next record of the trace goes (pmu/tracer.h), and how far that is from where
+	 * the trace is full, below 0 before. In code that traces both are in a register. */
+	_Alignas(16) uint64_t trace;
+	int64_t trace_full;
+
+	/* The program's values of general registers that emitted code has until the program writes
+	 * them: translate/record.c. */
+	uint64_t held[2];
 
 	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
 	struct lookup *lookup_before; /* of the cache that it ran in before that one, or NULL */
 	int tid;
-	struct tracer *tracer; /* pmu/tracer.c; NULL: it has never traced */
-	struct task *task;     /* linux/task.h: all that only this process is to see */
-	uint32_t page;	       /* of the arena where this lies; 0: it lies elsewhere */
-	uint32_t number;       /* of who has none, for locks; 0: it has none yet */
+	struct task *task; /* linux/task.h: all that only this process is to see */
+	uint32_t page;	   /* of the arena where this lies; 0: it lies elsewhere */
+	uint32_t number;   /* of who has none, for locks; 0: it has none yet */
 
 	uint64_t failed_faults; /* page faults that have ended in a signal */
 
@@ -170,6 +178,7 @@ _Static_assert(offsetof(struct thread, lookup) == THREAD_LOOKUP, "");
 _Static_assert(offsetof(struct thread, trace) == THREAD_TRACE, "");
 _Static_assert(offsetof(struct thread, drain) == THREAD_DRAIN, "");
 _Static_assert(offsetof(struct thread, vectors) == THREAD_VECTORS, "");
+_Static_assert(offsetof(struct thread, held) == THREAD_HELD, "");
 _Static_assert(offsetof(struct thread, events) == THREAD_EVENTS, "");
 _Static_assert(THREAD_EVENTS == ARENA_TASK, "");
 _Static_assert(offsetof(struct thread, inside) == ARENA_INSIDE, "");

@@ -208,8 +208,7 @@ static void instrument(struct thread *thread)
 	const uint64_t counted = (task->wanted & (CORE_KINDS_EXACT | CORE_KINDS_MODEL)) | traced;
 	struct instrumentation does = {
 		.counted = counted,
-		/* What the model counts is looked at when it has counted. */
-		.checked = counted & CORE_KINDS_MODEL ? 0 : task->sampled & CORE_KINDS_EXACT,
+		.checked = task->sampled & (CORE_KINDS_EXACT | CORE_KINDS_MODEL),
 		.extras = task->extras & CORE_EXTRA_BREAKPOINTS,
 	};
 

@@ -10,16 +10,17 @@
 
 enum {
 	BORDER = 64 << 10,
-	WORDS_MAX = MODEL_MAX_WORDS - BLOCK_MAX_WORDS,
+	WORDS_MAX = MODEL_MAX_WORDS - BLOCK_MAX_WORDS - TRACER_UNSEEN,
 	/* Behind the border, and what may be written behind that: of a block that was cut, and of
 	 * parts of one. What is executed is on a page of its own. */
-	CUT = 1024,
-	PARTS = 2048,
-	END = 4096,
-	BUFFER_SIZE = 2 * BORDER + 2 * 4096,
+	CUT = 3072,
+	PARTS = 4096,
+	END = 8192,
+	BUFFER_SIZE = 2 * BORDER + END + 4096,
 };
 
-_Static_assert(8 * BLOCK_MAX_WORDS <= 256, "a record must not jump over the window");
+_Static_assert(8 * WORDS_MAX <= BORDER / 2, "bit 15 of all addresses before the border is 1");
+_Static_assert(8 * (TRACER_UNSEEN + BLOCK_MAX_WORDS) <= CUT, "");
 
 struct tracer {
 	struct tracer *next; /* of all in this process; with the translator locked */
@@ -119,6 +120,7 @@ static void restart(struct thread *thread)
 	t->start = t->border - words;
 	t->cut = 0;
 	thread->trace = (uint64_t)t->start;
+	thread->trace_full = -(int64_t)(8 * words);
 }
 
 bool tracer_begin(struct thread *thread)

@@ -4,11 +4,13 @@
  * (runtime/model/). The trace is taken in whenever the thread leaves translated code, so outside
  * of it there is none, and the thread's counters are true.
  *
- *	| ............. records | room for one more | a block of its own |
+ *	| ............. records | room for more | blocks of its own |
  *	start		      border, 64 KiB aligned
  *
- * The buffer is full when a record begins in the 256 bytes behind the border, for which one byte of
- * its address tells; no record is longer than those.
+ * The buffer is full when a record begins behind the border: then bit 15 of its address is 0, and
+ * thread->trace_full is not below 0. Code looks where it is entered, and so often besides that not
+ * more than TRACER_UNSEEN words follow of which it does not know whether there is room; where
+ * somebody waits for a counter, before each record.
  */
 #ifndef RUNTIME_PMU_TRACER_H
 #define RUNTIME_PMU_TRACER_H
@@ -19,6 +21,8 @@
 #include "abi/machine.h"
 #include "core/host.h"
 #include "runtime/thread.h"
+
+enum { TRACER_UNSEEN = 256 };
 
 /* Makes @thread, the caller, ready to run code that traces. False: there is no memory. */
 bool tracer_begin(struct thread *thread);

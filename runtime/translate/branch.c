@@ -383,6 +383,7 @@ static void emit_call_and_pad(struct builder *b, uint64_t target)
 	};
 	/* Who comes by the pad has not come from here. */
 	trace_close(b);
+	b->trace.entered = true;
 	b->pad = offset_here(b);
 	loop = emit_verify(b, address, AT_STACK, &miss);
 	if (loop)

@@ -165,6 +165,7 @@ static enum next build_next(struct builder *b, struct build_fault *fault)
 		return STOP;
 	class = b->insn.class;
 	count_entry(b);
+	trace_entry(b);
 	if (b->nr_insns && !(b->fragment->flags & FRAGMENT_CHECKED) && known_call(b))
 		return STOP;
 	if (class == INSN_JMP)
@@ -179,6 +180,7 @@ static void emit_end(struct builder *b, enum next next)
 	count_close(b, next != STOPPED);
 	trace_close(b);
 	if (next != STOPPED) {
+		trace_leave(b);
 		mark_pc(b, b->pc, 0);
 		emit_exit_jump(b, b->pc,
 			       b->fragment->flags & FRAGMENT_STEP ? EXIT_STEP : EXIT_LINK);
@@ -207,7 +209,7 @@ static bool begins_hot(const struct builder *b, uint64_t pc)
 
 static unsigned int most_insns(const struct cache *cache)
 {
-	if (cache->lookup.vectors)
+	if (cache_counts_in_vectors(cache))
 		return COUNT_INSNS - 1;
 	return cache->does.extras & INSTRUMENT_FINE ? MAX_INSNS_FINE : MAX_INSNS;
 }
@@ -419,6 +421,7 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 		if (!fetch(&b, &(struct build_fault){0}))
 			return b.state;
 		count_entry(&b);
+		trace_entry(&b);
 		next = emit_insn(&b);
 	}
 	if (here(&b) <= address)

@@ -3,11 +3,12 @@
 
 #include "runtime/model/block.h"
 #include "runtime/translate/build.h"
+#include "runtime/translate/record.h"
 #include "runtime/translate/tables.h"
 
 /*
- *	code	ways out | amounts (count.c) | fragments ... | stubs, by number of target
- *	meta	fragments | entries | their levels | targets | exits | pages | sources | the hash
+ *	code	ways out | constants (count.c, record.c) | fragments ... | stubs, by number of
+ *target meta	fragments | entries | their levels | targets | exits | pages | sources | the hash
  */
 enum {
 	MAX_FRAGMENTS = 256 << 10,
@@ -70,6 +71,7 @@ _Static_assert(offsetof(struct lookup, code) == LOOKUP_CODE, "");
 _Static_assert(offsetof(struct lookup, tables) == LOOKUP_TABLES, "");
 _Static_assert(offsetof(struct lookup, jump_shift) == LOOKUP_SHIFT, "");
 _Static_assert(offsetof(struct lookup, vectors) == LOOKUP_VECTORS, "");
+_Static_assert(offsetof(struct lookup, home) == LOOKUP_HOME, "");
 _Static_assert(offsetof(struct tables, masks) == 0, "");
 _Static_assert(offsetof(struct tables, places) == TABLES_PLACES, "");
 _Static_assert(TABLE_LAST_BITS == TABLE_BITS, "");
@@ -495,6 +497,14 @@ uint64_t cache_block_done(struct cache *cache, const struct block *block)
 
 /* ---- beginning, and beginning anew ---- */
 
+/* What code adds to vector registers, or compares them with, lies before it. */
+static uint32_t constants_bytes(const struct cache *cache)
+{
+	if (cache_traces(cache))
+		return RECORD_SIZES_BYTES;
+	return cache->lookup.vectors ? AMOUNTS_BYTES + SIGNS_BYTES : 0;
+}
+
 /* Indices of 0 are none. */
 static void reset(struct cache *cache)
 {
@@ -503,7 +513,7 @@ static void reset(struct cache *cache)
 		.hot = cache->blocks.memory + BLOCKS_SIZE,
 		.cold = cache->blocks.memory + TRANSLATE_BLOCKS_SIZE,
 	};
-	cache->code_next = WAYS_OUT + (cache->lookup.vectors ? AMOUNTS_BYTES + SIGNS_BYTES : 0);
+	cache->code_next = WAYS_OUT + constants_bytes(cache);
 	cache->nr_fragments = cache->nr_entries = cache->nr_sources = 1;
 	cache->nr_targets = FIRST_EXIT;
 	cache->nr_exits = 1;
@@ -526,12 +536,15 @@ void cache_init(struct cache *cache, const struct translate_memory *memory)
 	cache->lookup.slots = cache->meta->slots;
 	cache->lookup.entries = cache->meta->entries;
 	cache->lookup.code = memory->code;
-	cache->lookup.vectors = count_registers(&cache->does);
 	cache->blocks.memory = memory->blocks;
+	cache->lookup.vectors = cache_traces(cache) ? 1 : count_registers(&cache->does);
+	cache->lookup.home =
+		cache_traces(cache) ? THREAD_TRACE : THREAD_EVENTS + CORE_TASK_COUNTERS;
 	emit_ways_out(&b);
 	tables_init(cache, memory->tables);
 	reset(cache);
 	count_init(cache);
+	record_init(cache);
 }
 
 void cache_disconnect(struct cache *cache)

@@ -106,7 +106,8 @@ struct lookup {
 	uint8_t *code;
 	struct tables *tables;
 	uint32_t jump_shift; /* the lowest bit of a target that chooses its place among the jumps */
-	uint32_t vectors;    /* how many registers from xmm15 down are the code's: count.c */
+	uint32_t vectors;    /* how many registers from xmm15 down are the code's: vectors.h, */
+	uint32_t home;	     /* and where in the thread what they have belongs */
 };
 
 /* A slot of the hash by address, read and written in one piece, has the low half of the address
@@ -161,6 +162,18 @@ unsigned int cache_waiting(const struct cache *cache, uint64_t pc);
  * the address of its code. */
 struct block *cache_block(struct cache *cache);
 uint64_t cache_block_done(struct cache *cache, const struct block *block);
+
+/* Whether its code tells the model what it does: trace.c. */
+static inline bool cache_traces(const struct cache *cache)
+{
+	return cache->blocks.memory;
+}
+
+/* Whether it counts in vector registers: count.c. */
+static inline bool cache_counts_in_vectors(const struct cache *cache)
+{
+	return cache->lookup.vectors && !cache_traces(cache);
+}
 
 /* Whether its code comes out behind each instruction. */
 static inline bool cache_is_slow(const struct cache *cache)

@@ -118,15 +118,22 @@ static struct cache *make(const struct instrumentation *does)
 	return &caches[nr_caches - 1];
 }
 
-/* The model counts everything at once, but for floating point, and looks for overflows itself: one
- * cache does for all. */
+/*
+ * The model counts everything at once, but for floating point, and looks for overflows itself: one
+ * cache does for all who count, and one for who waits for a counter, and so has to see each record
+ * (pmu/tracer.h).
+ */
 static struct instrumentation usual(const struct instrumentation *does)
 {
 	const uint64_t apart = CORE_KINDS_FLOATING & ~does->counted;
 
 	if (!(does->counted & CORE_KINDS_MODEL))
 		return *does;
-	return (struct instrumentation){.counted = ALL_KINDS & ~apart, .extras = does->extras};
+	return (struct instrumentation){
+		.counted = ALL_KINDS & ~apart,
+		.checked = does->checked ? ALL_KINDS : 0,
+		.extras = does->extras,
+	};
 }
 
 struct cache *caches_for(const struct instrumentation *wanted)

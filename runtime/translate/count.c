@@ -18,15 +18,8 @@
  * that lead back the register is stored to the task's counters: so those who look at a thread from
  * elsewhere see what it has done but for a moment.
  *
- * The program's own value of the register lies in the thread meanwhile. Instructions that touch it
- * get it:
- *
- *	movaps %xmm15, %gs:COUNTERS; movaps %gs:VECTORS, %xmm15
- *	...
- *	movaps %xmm15, %gs:VECTORS; movaps %gs:COUNTERS, %xmm15
- *
- * and keep it until something is to be added. All this is done by instructions without VEX, since
- * they leave the rest of ymm15 and zmm15 alone, which so remain the program's own all the time.
+ * Instructions of the program that touch the register get it, and keep it until something is to be
+ * added (vectors.c).
  *
  * Where somebody waits for a counter to get to 0, it is looked now and then whether it has got
  * there, which is when it is not negative any more:
@@ -48,17 +41,9 @@
 
 #include "runtime/translate/build.h"
 #include "runtime/translate/tables.h"
+#include "runtime/translate/vectors.h"
 
 _Static_assert(AMOUNTS_BYTES % 64 == 0, "");
-
-static unsigned int registers_of(const struct builder *b)
-{
-	return b->cache->lookup.vectors;
-}
-
-#define for_each_pair(pair, mask)                                                                  \
-	for (unsigned int pair = 0; pair < COUNT_PAIRS; pair++)                                    \
-		if ((mask) >> pair & 1)
 
 static uint8_t pairs_of(uint64_t kinds)
 {
@@ -144,74 +129,9 @@ struct counts count_insn(const struct count *c, const struct insn *insn)
 	return only(c, &counts);
 }
 
-/* ---- registers ---- */
-
-#define COUNTERS(pair) (THREAD_EVENTS + CORE_TASK_COUNTERS + 16 * (pair))
-#define VECTORS(pair)  (THREAD_VECTORS + 16 * (pair))
-
-/* movaps between the pair's register and %gs:word */
-static void emit_move(struct builder *b, uint8_t opcode, unsigned int pair, uint32_t word)
-{
-	EMIT(b, 0x65, 0x44, 0x0f);
-	emit8(b, opcode);
-	emit8(b, 0x04 | (7 - pair) << 3);
-	emit8(b, 0x25);
-	emit32(b, word);
-}
-
-static void emit_store(struct builder *b, unsigned int pair, uint32_t word)
-{
-	emit_move(b, 0x29, pair, word);
-}
-
-static void emit_load(struct builder *b, unsigned int pair, uint32_t word)
-{
-	emit_move(b, 0x28, pair, word);
-}
-
-enum { MOVE_BYTES = 10, ADD_BYTES = 9 };
-
-/* The program gets its registers. */
-static void lend(struct builder *b, uint8_t pairs)
-{
-	struct count *c = &b->count;
-
-	for_each_pair(pair, pairs & ~c->theirs)
-	{
-		emit_store(b, pair, COUNTERS(pair));
-		emit_load(b, pair, VECTORS(pair));
-		c->theirs |= 1u << pair;
-		mark_pc(b, b->pc, 0);
-	}
-}
-
-static void take_back(struct builder *b)
-{
-	struct count *c = &b->count;
-
-	for_each_pair(pair, c->theirs)
-	{
-		emit_store(b, pair, VECTORS(pair));
-		emit_load(b, pair, COUNTERS(pair));
-		c->theirs &= ~(1u << pair);
-		mark_pc(b, b->pc, 0);
-	}
-}
-
-/* Of the registers that the program asks for, those that it has to be given. */
-static uint8_t asks_for(const struct builder *b)
-{
-	const uint16_t vectors = insn_vectors(&b->insn);
-	uint8_t pairs = 0;
-
-	if (__builtin_expect(vectors >> (16 - COUNT_PAIRS) == 0, 1))
-		return 0;
-	for (unsigned int pair = 0; pair < registers_of(b); pair++)
-		pairs |= (vectors >> (15 - pair) & 1) << pair;
-	return pairs;
-}
-
 /* ---- adding ---- */
+
+enum { ADD_BYTES = 9 };
 
 /* Where @first and @second lie together, 64 bits each. */
 static uint64_t amount(struct cache *cache, unsigned int first, unsigned int second)
@@ -269,8 +189,8 @@ static void add_pair(struct builder *b, unsigned int pair, struct counts *what, 
 
 static void add(struct builder *b, struct counts what, uint64_t pc)
 {
-	take_back(b);
-	for_each_pair(pair, b->count.pairs) add_pair(b, pair, &what, pc);
+	vectors_take_back(b);
+	for_each_vector(pair, b->count.pairs) add_pair(b, pair, &what, pc);
 }
 
 static bool is_nothing(const struct counts *counts)
@@ -336,7 +256,7 @@ static bool is_call(const struct insn *insn)
 
 static bool is_even(const struct builder *b)
 {
-	return is_nothing(&b->count.left) && !b->count.theirs;
+	return is_nothing(&b->count.left) && !b->theirs;
 }
 
 bool count_may_enter(const struct builder *b)
@@ -349,7 +269,7 @@ static void store(struct builder *b)
 {
 	if (cache_is_slow(b->cache))
 		return;
-	for_each_pair(pair, b->count.pairs & ~b->count.theirs) emit_store(b, pair, COUNTERS(pair));
+	vectors_store(b, b->count.pairs & ~b->theirs);
 }
 
 static bool leads_back(const struct builder *b)
@@ -366,7 +286,7 @@ static uint64_t *sign_of(const struct cache *cache, unsigned int kind)
 
 void count_init(struct cache *cache)
 {
-	if (!cache->lookup.vectors)
+	if (!cache_counts_in_vectors(cache))
 		return;
 	for (unsigned int kind = 0; kind < COUNT_VECTOR_KINDS; kind++)
 		sign_of(cache, kind)[kind % 2] = 1UL << 63;
@@ -374,7 +294,7 @@ void count_init(struct cache *cache)
 
 uint64_t count_looked(const struct cache *cache)
 {
-	return cache->lookup.vectors ? cache->does.checked & CORE_KINDS_EXACT : 0;
+	return cache_counts_in_vectors(cache) ? cache->does.checked & CORE_KINDS_EXACT : 0;
 }
 
 /* ptest SIGN(%rip), %xmm; jz out */
@@ -526,7 +446,7 @@ static bool leads_too_far(const struct builder *b)
 	case INSN_XBEGIN:
 		return too_far(b, insn_target(&b->insn, b->pc), 1);
 	case INSN_PLAIN: /* flags are likely to be dead here, and behind it they are not */
-		return !asks_for(b) && jcc_follows(b, &target) &&
+		return !vectors_asked(b) && jcc_follows(b, &target) &&
 		       (b->count.gone + 2 > COUNT_FAR || too_far(b, target, 2));
 	}
 	return false;
@@ -575,7 +495,7 @@ static void step_on(struct builder *b)
 static void before_plain(struct builder *b)
 {
 	struct count *c = &b->count;
-	const uint8_t pairs = asks_for(b);
+	const uint8_t pairs = vectors_asked(b);
 
 	if (!b->asked && !pairs)
 		look_ahead(b);
@@ -592,7 +512,7 @@ static void before_plain(struct builder *b)
 			look(b);
 	}
 	if (pairs)
-		lend(b, pairs);
+		vectors_lend(b, pairs);
 	step_on(b);
 }
 
@@ -713,14 +633,14 @@ void count_start(struct builder *b, struct late *late)
 	struct count *c = &b->count;
 
 	/* What is traced is counted by the model. */
-	c->traced = b->cache->blocks.memory;
+	c->traced = cache_traces(b->cache);
 	c->kinds = b->cache->does.counted & (c->traced ? CORE_KINDS_FLOATING : CORE_KINDS_EXACT);
 	for (unsigned int i = 0; i < COUNT_WORDS; i++)
 		c->mask[i] = 0;
 	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++)
 		if (c->kinds >> kind & 1)
 			c->mask[kind / 8] |= 0xffUL << kind % 8 * 8;
-	c->pairs = b->cache->lookup.vectors ? pairs_of(c->kinds) : 0;
+	c->pairs = cache_counts_in_vectors(b->cache) ? pairs_of(c->kinds) : 0;
 	c->checked = c->kinds & b->cache->does.checked;
 	if (c->kinds && !c->pairs && !c->traced)
 		due_start(b, late);
@@ -747,7 +667,7 @@ static unsigned int check_bytes(const struct count *c)
 unsigned int count_before_bytes(const struct builder *b)
 {
 	const struct count *c = &b->count;
-	const bool lends = c->theirs || (c->pairs && asks_for(b));
+	const bool lends = b->theirs || (c->pairs && vectors_asked(b));
 	unsigned int additions = 2;
 
 	if (!c->pairs)
@@ -756,7 +676,8 @@ unsigned int count_before_bytes(const struct builder *b)
 	for (unsigned int kind = 1; kind < COUNT_VECTOR_KINDS; kind += 2)
 		if (c->left.of[kind] > AMOUNTS_OF_SECOND - 4)
 			additions = 10;
-	return registers_of(b) * (additions * ADD_BYTES + (lends ? 5 : 1) * MOVE_BYTES) +
+	return b->cache->lookup.vectors *
+		       (additions * ADD_BYTES + (lends ? 5 : 1) * VECTOR_MOVE_BYTES) +
 	       check_bytes(c);
 }
 
@@ -764,8 +685,9 @@ unsigned int count_bytes(const struct builder *b)
 {
 	if (!b->count.pairs)
 		return (b->count.due.nr_late + b->count.due.lates) * b->count.due.bytes;
-	return registers_of(b) * (10 * ADD_BYTES + 5 * MOVE_BYTES) + 2 * check_bytes(&b->count) +
-	       b->count.nr_near * (NEAR_BYTES + registers_of(b) * ADD_BYTES);
+	return b->cache->lookup.vectors * (10 * ADD_BYTES + 5 * VECTOR_MOVE_BYTES) +
+	       2 * check_bytes(&b->count) +
+	       b->count.nr_near * (NEAR_BYTES + b->cache->lookup.vectors * ADD_BYTES);
 }
 
 void count_thunk(struct builder *b, const struct counts *counts)
@@ -806,6 +728,6 @@ struct counts count_state(const struct builder *b, const struct state *state)
 		counts = (struct counts){0};
 	else if (state->where != AT_PC || state->done || state->pc != b->pc)
 		count_add(&counts, &c->insn);
-	counts.vectors = c->apart ? COUNT_VECTORS : COUNT_VECTORS & ~c->theirs;
+	counts.vectors = c->apart ? COUNT_VECTORS : COUNT_VECTORS & ~b->theirs;
 	return counts;
 }

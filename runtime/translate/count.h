@@ -52,7 +52,6 @@ struct count {
 	uint64_t mask[COUNT_WORDS]; /* of these: all bits of their places in struct counts, */
 	uint8_t pairs;		    /* and which pairs they are, as bits */
 	bool apart;		    /* what is marked is no part of what is around it */
-	uint8_t theirs;		    /* pairs whose registers are the program's at the moment */
 	struct counts left; /* before the instruction at hand: done and not added yet. Below 0: the
 			     * other way round */
 	struct counts insn; /* what that one does */

@@ -8,6 +8,7 @@
 #include "runtime/pmu/tracer.h"
 #include "runtime/translate/build.h"
 #include "runtime/translate/caches.h"
+#include "runtime/translate/record.h"
 #include "runtime/translate/tables.h"
 
 #include <linux/signal.h>
@@ -99,7 +100,7 @@ bool translate_instrument(struct thread *thread, const struct instrumentation *d
 	struct cache *cache =
 		before && caches_same(&before->does, does) ? before : caches_for(does);
 
-	if (cache && cache->blocks.memory && !tracer_begin(thread))
+	if (cache && cache_traces(cache) && !tracer_begin(thread))
 		return false;
 	tracer_follow(thread);
 	if (cache && &cache->lookup != thread->lookup) {
@@ -392,7 +393,7 @@ static void forget(struct cache *cache, uint64_t pc)
 /* True: it goes on where it was. Else there is something else to be done. */
 static bool drain(struct thread *thread)
 {
-	thread->regs.rip = trace_block_at(thread->cache)->pc;
+	thread->regs.rip = record_block_at(thread->cache)->pc;
 	thread->branches.pc = 0; /* it has not been executed yet */
 	tracer_drain(thread);
 	return !__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) &&

@@ -35,8 +35,6 @@
 
 #include "runtime/translate/build.h"
 
-#define ALL_FLAGS (INSN_OF | INSN_SF | INSN_ZF | INSN_AF | INSN_PF | INSN_CF)
-
 /* More than that in a segment would not fit into a byte with the next instruction's. */
 #define SUM_MAX 60
 
@@ -90,7 +88,7 @@ bool due_look(struct builder *b, uint64_t pc, struct insn *insn)
  * Flags that are computed anew. The manuals leave many undefined, of which processors leave some as
  * they were (bt) and programs take no notice; the usual instructions define them all.
  */
-static uint8_t flags_set(const struct insn *insn)
+uint8_t due_flags_set(const struct insn *insn)
 {
 	const uint8_t op = insn->opcode, reg = insn->modrm >> 3 & 7;
 
@@ -99,16 +97,16 @@ static uint8_t flags_set(const struct insn *insn)
 	if (insn->map == 1) /* comis, ucomis, cmpxchg, xadd */
 		return op == 0x2e || op == 0x2f || op == 0xb0 || op == 0xb1 || op == 0xc0 ||
 				       op == 0xc1
-			       ? ALL_FLAGS
+			       ? DUE_FLAGS
 			       : 0;
 	if (insn->map)
 		return 0;
 	if ((op < 0x40 && (op & 7) < 6) || (op >= 0x80 && op <= 0x85) || op == 0xa8 || op == 0xa9)
-		return ALL_FLAGS;     /* add or adc sbb and sub xor cmp test */
+		return DUE_FLAGS;     /* add or adc sbb and sub xor cmp test */
 	if (op == 0xf6 || op == 0xf7) /* test, neg */
-		return reg < 2 || reg == 3 ? ALL_FLAGS : 0;
+		return reg < 2 || reg == 3 ? DUE_FLAGS : 0;
 	if (op == 0xfe || op == 0xff) /* inc, dec */
-		return reg < 2 ? ALL_FLAGS & ~INSN_CF : 0;
+		return reg < 2 ? DUE_FLAGS & ~INSN_CF : 0;
 	return 0;
 }
 
@@ -131,7 +129,7 @@ static bool are_dead(struct builder *b, uint64_t pc, uint8_t needed, unsigned in
 			       are_dead(b, pc + insn.length, needed, (most - i) / 2);
 		if (insn.class != INSN_PLAIN)
 			return false;
-		needed &= ~flags_set(&insn);
+		needed &= ~due_flags_set(&insn);
 		if (!needed)
 			return true;
 		pc += insn.length;
@@ -144,7 +142,7 @@ bool due_flags_dead(struct builder *b, uint64_t pc)
 {
 	if (b->asked || b->fragment->flags & FRAGMENT_CHECKED)
 		return false;
-	return are_dead(b, pc, ALL_FLAGS, b->count.due.fine ? LOOK_INSNS_FINE : LOOK_INSNS);
+	return are_dead(b, pc, DUE_FLAGS, b->count.due.fine ? LOOK_INSNS_FINE : LOOK_INSNS);
 }
 
 /* ---- adding ---- */

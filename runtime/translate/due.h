@@ -63,6 +63,10 @@ struct due {
 /* Decodes what is at @pc, on one page, if the fragment can be made to depend on that. */
 bool due_look(struct builder *b, uint64_t pc, struct insn *insn);
 
+/* Flags that @insn computes anew, of which those that matter are all known (due.c). */
+#define DUE_FLAGS (INSN_OF | INSN_SF | INSN_ZF | INSN_AF | INSN_PF | INSN_CF)
+uint8_t due_flags_set(const struct insn *insn);
+
 /* Whether all flags are set from @pc on before one is asked for. */
 bool due_flags_dead(struct builder *b, uint64_t pc);
 

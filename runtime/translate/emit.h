@@ -40,6 +40,7 @@ struct state {
 	uint8_t spills;
 	uint8_t far;
 	int8_t rsp;
+	uint8_t held[2]; /* as in struct trace */
 	bool done; /* the instruction at hand has been executed, though the program is at it */
 	struct counts counts; /* what the program has done and not counted yet */
 };
@@ -82,6 +83,7 @@ struct builder {
 	unsigned int nr_insns;
 	unsigned int limit; /* as many at most */
 	uint32_t pad;	    /* where the last pad begins */
+	uint8_t theirs;	    /* vector registers that are the program's at the moment: vectors.h */
 	struct count count;
 	struct trace trace;
 
@@ -121,9 +123,11 @@ static inline uint32_t offset_here(const struct builder *b)
 /* From here on the program's state is as told. */
 static inline void mark(struct builder *b, struct state state)
 {
-	if (__builtin_expect(b->asked != 0, 0) && here(b) <= b->asked)
-		b->state = state, b->state.counts = count_state(b, &state),
-		b->state.counts.cut = trace_state(b, &state);
+	if (__builtin_expect(b->asked != 0, 0) && here(b) <= b->asked) {
+		b->state = state;
+		b->state.counts = count_state(b, &state);
+		trace_state(b, &b->state);
+	}
 }
 
 static inline void mark_pc(struct builder *b, uint64_t pc, uint8_t spills)

@@ -8,7 +8,7 @@
 
 #define GPR(n)	   %gs:THREAD_REGS + 8 * (n)
 #define VECTOR(n)  %gs:THREAD_VECTORS + 16 * (n)
-#define COUNTER(n) %gs:THREAD_EVENTS + 16 * (n)
+#define HOME(n)	   %gs:16 * (n)(%rcx)
 
 	.text
 
@@ -68,13 +68,14 @@
 1:	mov	%gs:THREAD_LOOKUP, %rax
 	cmpl	$1, LOOKUP_VECTORS(%rax)
 	jb	3f
-	movaps	%xmm15, COUNTER(0)
+	mov	LOOKUP_HOME(%rax), %ecx
+	movaps	%xmm15, HOME(0)
 	movaps	VECTOR(0), %xmm15
 	je	3f
-	movaps	%xmm14, COUNTER(1)
-	movaps	%xmm13, COUNTER(2)
-	movaps	%xmm12, COUNTER(3)
-	movaps	%xmm11, COUNTER(4)
+	movaps	%xmm14, HOME(1)
+	movaps	%xmm13, HOME(2)
+	movaps	%xmm12, HOME(3)
+	movaps	%xmm11, HOME(4)
 	movaps	VECTOR(1), %xmm14
 	movaps	VECTOR(2), %xmm13
 	movaps	VECTOR(3), %xmm12
@@ -97,6 +98,7 @@
 	mov	%gs:THREAD_LOOKUP, %rax
 	cmpl	$1, LOOKUP_VECTORS(%rax)
 	jb	1f
+	mov	LOOKUP_HOME(%rax), %ecx
 	movaps	%xmm15, VECTOR(0)
 	je	translate_saved
 	movaps	%xmm14, VECTOR(1)
@@ -106,12 +108,12 @@
 	.globl	translate_saved
 	.hidden	translate_saved
 translate_saved:
-	movaps	COUNTER(0), %xmm15
+	movaps	HOME(0), %xmm15
 	je	1f
-	movaps	COUNTER(1), %xmm14
-	movaps	COUNTER(2), %xmm13
-	movaps	COUNTER(3), %xmm12
-	movaps	COUNTER(4), %xmm11
+	movaps	HOME(1), %xmm14
+	movaps	HOME(2), %xmm13
+	movaps	HOME(3), %xmm12
+	movaps	HOME(4), %xmm11
 1:	push	%gs:THREAD_RFLAGS
 	popf
 	mov	GPR(0), %rax

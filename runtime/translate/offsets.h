@@ -9,6 +9,7 @@
 #define LOOKUP_TABLES  24
 #define LOOKUP_SHIFT   32
 #define LOOKUP_VECTORS 36
+#define LOOKUP_HOME    40
 
 #define HEAD_MASK      -4 /* from the slots on */
 #define ENTRY_BODY     8

@@ -56,6 +56,9 @@ static void apply(const struct thread *thread, struct state state, struct regs *
 		gpr[REG_RAX] = thread->spill_rax;
 	if (state.spills & SPILL_FAR)
 		gpr[state.far] = thread->spill_rax;
+	for (unsigned int i = 0; i < 2; i++)
+		if (state.held[i])
+			gpr[state.held[i] - 1] = thread->held[i];
 	gpr[REG_RSP] += state.rsp;
 	switch (state.where) {
 	case AT_PC:
@@ -143,8 +146,8 @@ static void recover_stub(const struct cache *cache, const struct target *target,
 	regs->rip = target->pc;
 	if (target->kind == EXIT_SYSCALL || target->kind == EXIT_INT80 ||
 	    target->kind == EXIT_RDPMC) {
-		counts->of[CORE_INSTRUCTIONS] = cache->blocks.memory ? 0 : -1;
-		counts->cut = cache->blocks.memory ? CUT_LAST : 0;
+		counts->of[CORE_INSTRUCTIONS] = cache_traces(cache) ? 0 : -1;
+		counts->cut = cache_traces(cache) ? CUT_LAST : 0;
 	}
 }
 
@@ -177,12 +180,14 @@ enum translate_place translate_recover(const struct thread *thread, struct regs 
 		     : recover_assembly(thread, regs, counts);
 }
 
-/* What the registers have counted goes to the counters, and the program's own into the frame. */
+/* What the code's registers have goes home, and the program's own into the frame. */
 static void exchange(struct thread *thread, uint8_t vectors, uint8_t (*xmm)[16])
 {
+	uint8_t *home = (uint8_t *)thread + thread->lookup->home;
+
 	for (unsigned int i = 0; i < thread->lookup->vectors; i++) {
 		if (vectors >> i & 1)
-			__builtin_memcpy(&thread->events.counter[2 * i], xmm[15 - i], 16);
+			__builtin_memcpy(home + 16 * i, xmm[15 - i], 16);
 		if (vectors & (COUNT_SAVED | 1u << i))
 			__builtin_memcpy(xmm[15 - i], thread->vectors[i], 16);
 	}

@@ -118,10 +118,12 @@ enum next emit_insn(struct builder *b)
 	b->source_end = b->pc + b->insn.length;
 	if (__builtin_expect(insn_uses_gs(&b->insn), 0)) {
 		count_leave(b);
+		trace_leave(b);
 		emit_exit_jump(b, b->pc, EXIT_DETACH);
 		next = STOPPED;
 	} else if (__builtin_expect(is_rdpmc(&b->insn), 0)) {
 		count_leave(b);
+		trace_leave(b);
 		emit_exit_jump(b, b->pc, EXIT_RDPMC);
 		next = STOPPED;
 	} else if (b->insn.class != INSN_PLAIN) {

@@ -62,9 +62,9 @@ static void add_record(struct sums *sums, const struct block *block, unsigned in
 	}
 }
 
-static void add_trace(struct sums *sums, uint8_t cut, uint64_t pc)
+static void add_trace(struct sums *sums, uint8_t cut, uint64_t pc, uint64_t at)
 {
-	const uint64_t *record, *end = (const uint64_t *)host_thread()->trace;
+	const uint64_t *record, *end = (const uint64_t *)at;
 
 	for (record = tracer_start(host_thread()); record < end;) {
 		const struct block *block = record_block(*record);
@@ -77,21 +77,25 @@ static void add_trace(struct sums *sums, uint8_t cut, uint64_t pc)
 	}
 }
 
-/* Where code has counters in registers, @xmm has them. */
+/* Where code has counters in registers, or where its trace goes, @xmm has them. */
 static struct sums counted(const struct counts *more, uint64_t pc, uint8_t (*xmm)[16])
 {
 	const struct thread *thread = host_thread();
+	const bool traces = does.counted & CORE_KINDS_MODEL;
+	uint64_t trace_at = thread->trace;
 	struct sums sums;
 
 	for (unsigned int kind = 0; kind < COUNT_KINDS; kind++) {
 		int64_t counter = thread->events.counter[kind];
 
-		if (kind / 2 < thread->lookup->vectors && more->vectors >> kind / 2 & 1)
+		if (!traces && kind / 2 < thread->lookup->vectors && more->vectors >> kind / 2 & 1)
 			memcpy(&counter, xmm[15 - kind / 2] + kind % 2 * 8, 8);
 		sums.of[kind] = counter + more->of[kind];
 	}
-	if (does.counted & CORE_KINDS_MODEL)
-		add_trace(&sums, more->cut, pc);
+	if (traces && more->vectors & 1)
+		memcpy(&trace_at, xmm[15], 8);
+	if (traces)
+		add_trace(&sums, more->cut, pc, trace_at);
 	return sums;
 }
 
@@ -250,26 +254,40 @@ static bool sums_agree(uint64_t program)
 	return true;
 }
 
+/*
+ * Those of stops(), too, as there can be few caches. The trace does not tell whether a jump to the
+ * next instruction was taken.
+ */
+#define PLAIN  (CORE_KINDS_EXACT & ~CORE_KINDS_FLOATING)
+#define TRACED ((CORE_KINDS_EXACT & ~CORE_KIND_BIT(CORE_BRANCHES_TAKEN)) | CORE_KINDS_MODEL)
+
+static const struct instrumentation all[] = {
+	{.counted = PLAIN},
+	{.counted = 3},
+	{.counted = PLAIN, .checked = PLAIN},
+	{CORE_KINDS_EXACT, CORE_KINDS_EXACT, INSTRUMENT_FINE},
+	{.counted = TRACED},
+	{.counted = TRACED, .checked = CORE_KINDS_MODEL},
+	{.counted = CORE_KINDS_EXACT},
+};
+
+enum { ALL = sizeof(all) / sizeof(*all) };
+
+/* Whoever comes too late gets one that does everything. */
+bool has_caches(uint64_t program)
+{
+	(void)program;
+	for (unsigned int i = 0; i < ALL; i++)
+		if (!translate_instrument(host_thread(), &all[i]))
+			return false;
+	return translate_instrument(host_thread(), &(struct instrumentation){0});
+}
+
 bool counts(uint64_t program)
 {
-	/*
-	 * Those of stops(), too, as there can be few caches. The trace does not tell whether a jump
-	 * to the next instruction was taken.
-	 */
-	const uint64_t plain = CORE_KINDS_EXACT & ~CORE_KINDS_FLOATING;
-	const uint64_t traced =
-		(CORE_KINDS_EXACT & ~CORE_KIND_BIT(CORE_BRANCHES_TAKEN)) | CORE_KINDS_MODEL;
-	const struct instrumentation all[] = {
-		{.counted = plain},
-		{.counted = 3},
-		{.counted = plain, .checked = plain},
-		{CORE_KINDS_EXACT, CORE_KINDS_EXACT, INSTRUMENT_FINE},
-		{.counted = traced},
-		{.counted = CORE_KINDS_EXACT},
-	};
 	bool good;
 
-	does = all[program % (sizeof(all) / sizeof(*all))];
+	does = all[program % ALL];
 	good = translate_instrument(host_thread(), &does) && recovers(program) &&
 	       sums_agree(program);
 	if (!good)

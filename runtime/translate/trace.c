@@ -1,33 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tracing, for the model (runtime/model/block.h): each block of the program's code begins with
- *
- *	mov %rcx, %gs:RCX
- *	movzbl %gs:TRACE + 1, %ecx	0 when the buffer is full (trace_buffer.h)
- *	jrcxz 1f
- *	jmp 2f
- * 1:	jmp drain			out of line; comes back to the beginning
- * 2:	mov %gs:TRACE, %rcx
- *	movq $code, (%rcx)		of the block (model/compile.h)
- *	mov %rdi, 8(%rcx)		registers from which operands of the block are reached
- *	...
- *	lea SIZE(%rcx), %rcx
- *	mov %rcx, %gs:TRACE		from here on there is a record
- *	mov %gs:RCX, %rcx
- *
- * without touching flags. A register is taken for all operands that it reaches before it changes:
- * to see which these are, the code is looked at in advance, as far as the page goes. What can only
- * be told later is put into the record in the same way before its instruction. rsp is followed
- * through pushes and pops; operands with an index are told by their address.
+ * Tracing, for the model (runtime/model/block.h): each block of the program's code begins by
+ * writing a record (record.c), without touching flags that anybody asks for. A register is taken
+ * for all operands that it reaches before it changes: to see which these are, the code is looked at
+ * in advance, as far as the page goes. What can only be told later is put into the record before
+ * its instruction. rsp is followed through pushes and pops; operands with an index are told by
+ * their address.
  *
  * A block ends with a branch, before a call, and around a string instruction with a repeat count.
- * What is known of it in advance is written when it ends; so is SIZE.
+ * What is known of it in advance is written when it ends.
  */
 #include "runtime/translate/trace.h"
 
 #include "abi/machine.h"
 #include "runtime/model/block.h"
+#include "runtime/pmu/tracer.h"
 #include "runtime/translate/build.h"
+#include "runtime/translate/record.h"
+#include "runtime/translate/vectors.h"
 
 /* ---- what operands are reached by ---- */
 
@@ -41,13 +31,6 @@ enum reach {
 
 #define LOW_END (1UL << 31)
 
-static uint64_t static_address(const struct insn *insn, const struct insn_memory *m, uint64_t pc)
-{
-	const uint64_t address = m->disp + (m->rip_relative ? pc + insn->length : 0);
-
-	return insn->prefixes & PREFIX_ADDRESS ? (uint32_t)address : address;
-}
-
 static bool fits_well(int64_t disp)
 {
 	return disp > -(1 << 30) && disp < 1 << 30;
@@ -58,7 +41,7 @@ static enum reach reach_of(const struct insn *insn, const struct insn_memory *m,
 	if (m->access == ACCESS_NONE)
 		return REACH_NONE;
 	if (m->base == INSN_NO_REGISTER && (m->index == INSN_NO_REGISTER || m->vsib)) {
-		const uint64_t address = static_address(insn, m, pc);
+		const uint64_t address = record_static_address(insn, m, pc);
 
 		/* What FS makes of it is added later. */
 		if (insn->prefixes & PREFIX_FS)
@@ -70,17 +53,6 @@ static enum reach reach_of(const struct insn *insn, const struct insn_memory *m,
 	    !(insn->prefixes & PREFIX_ADDRESS))
 		return REACH_BASE;
 	return REACH_ADDRESS;
-}
-
-static uint16_t registers_of(const struct insn_memory *m)
-{
-	uint16_t registers = 0;
-
-	if (m->base != INSN_NO_REGISTER)
-		registers |= 1 << m->base;
-	if (m->index != INSN_NO_REGISTER && !m->vsib)
-		registers |= 1 << m->index;
-	return registers;
 }
 
 static bool is_string(const struct insn *insn)
@@ -121,21 +93,9 @@ static bool moves_rsp(const struct insn *insn, int32_t *by)
 
 /* ---- words ---- */
 
-/* The words of one piece of code that takes some. */
-struct group {
-	uint16_t bases; /* registers to be stored as they are */
-	unsigned int nr;
-	struct {
-		struct insn insn; /* for its prefixes and length */
-		struct insn_memory memory;
-		uint64_t pc;
-		uint8_t word;
-	} addresses[6];
-};
-
-static bool group_room(const struct builder *b, const struct group *g)
+static bool group_room(const struct builder *b, const struct group *g, const struct insn_memory *m)
 {
-	return b->trace.words + 4u < BLOCK_MAX_WORDS && g->nr < 6 &&
+	return b->trace.words + 4u < BLOCK_MAX_WORDS && record_room(g, record_registers(m)) &&
 	       b->trace.nr_taken < sizeof(b->trace.taken) / sizeof(*b->trace.taken);
 }
 
@@ -179,15 +139,17 @@ static void take(struct builder *b, struct group *g, const struct insn *insn,
 {
 	struct trace *t = &b->trace;
 
-	for (unsigned int i = 0; i < e->nr_memory && group_room(b, g); i++) {
+	for (unsigned int i = 0; i < e->nr_memory; i++) {
 		const struct insn_memory *m = &e->memory[i];
 		const enum reach reach = reach_of(insn, m, pc);
 
+		if (!group_room(b, g, m))
+			return;
 		if (reach == REACH_BASE && !(changed >> m->base & 1) && !t->word_of[m->base])
 			take_base(b, g, m->base);
 		if (reach != REACH_ADDRESS && reach != REACH_FAR)
 			continue;
-		if (registers_of(m) & (changed | (moved ? 1 << REG_RSP : 0)) || taken(t, pc, i))
+		if (record_registers(m) & (changed | (moved ? 1 << REG_RSP : 0)) || taken(t, pc, i))
 			continue;
 		take_address(b, g, insn, m, i, pc);
 	}
@@ -203,9 +165,28 @@ static bool look(const struct builder *b, uint64_t pc, struct insn *insn)
 
 enum { LOOK_INSNS = 24 };
 
-/* What is to come, as far as it is sure to be what is executed. */
-static void take_ahead(struct builder *b, struct group *g, const struct insn_effects *now)
+static void see(struct ahead *a, const struct insn *insn, const struct insn_effects *e)
 {
+	const uint16_t dead = e->written & ~(e->read | a->touched);
+
+	if (dead)
+		a->last = __builtin_ctz(dead);
+	a->dead |= dead;
+	a->touched |= e->read | e->written;
+	if (e->flags_read & a->flags)
+		a->flags |= INSN_IF; /* which nothing sets */
+	a->flags &= ~due_flags_set(insn);
+}
+
+static bool has_operands(const struct builder *b)
+{
+	return !(b->cache->does.extras & INSTRUMENT_BRANCHES);
+}
+
+/* What is to come, as far as it is sure to be what is executed. */
+static struct ahead take_ahead(struct builder *b, struct group *g, const struct insn_effects *now)
+{
+	struct ahead ahead = {.flags = DUE_FLAGS};
 	struct insn insn = b->insn;
 	struct insn_effects e = *now;
 	uint64_t pc = b->pc;
@@ -215,8 +196,9 @@ static void take_ahead(struct builder *b, struct group *g, const struct insn_eff
 
 	/* Code that may change is not there any more when it is asked what was seen. */
 	if (b->asked ? b->copy != NULL : b->range.writable)
-		return;
+		return ahead;
 	for (unsigned int i = 0; i < LOOK_INSNS && insn.class == INSN_PLAIN; i++) {
+		see(&ahead, &insn, &e);
 		if (moves_rsp(&insn, &by)) {
 			moved = true;
 			e.written &= ~(1 << REG_RSP);
@@ -225,130 +207,12 @@ static void take_ahead(struct builder *b, struct group *g, const struct insn_eff
 		pc += insn.length;
 		if (!look(b, pc, &insn) || repeats(&insn) || insn.class == INSN_CALL ||
 		    insn.class == INSN_CALL_INDIRECT)
-			return;
+			return ahead;
 		insn_effects(&insn, &e);
-		take(b, g, &insn, &e, pc, changed, moved);
+		if (has_operands(b))
+			take(b, g, &insn, &e, pc, changed, moved);
 	}
-}
-
-/* ---- emitting them ---- */
-
-/* mov %reg, disp32(%rcx): where word @word of the record is. Its beginning, in a header, or its end
- * is in rcx. */
-static void emit_word_store(struct builder *b, enum reg reg, uint8_t word, bool header)
-{
-	struct trace *t = &b->trace;
-
-	emit8(b, 0x48 | (reg & 8 ? 4 : 0));
-	emit8(b, 0x89);
-	emit8(b, 0x81 | (reg & 7) << 3);
-	emit32(b, 8 * word);
-	if (header)
-		return;
-	t->open_ends[t->nr_open_ends].at = b->at - 4;
-	t->open_ends[t->nr_open_ends++].word = word;
-}
-
-/* lea of the operand, into rdx. */
-static void emit_lea(struct builder *b, const struct insn *insn, const struct insn_memory *m,
-		     uint64_t pc)
-{
-	const uint8_t base = m->base, index = m->index;
-	const bool has_base = base != INSN_NO_REGISTER, has_index = index != INSN_NO_REGISTER;
-
-	if (!registers_of(m)) {
-		EMIT(b, 0x48, 0xba); /* movabs */
-		emit64(b, static_address(insn, m, pc));
-		return;
-	}
-	if (insn->prefixes & PREFIX_ADDRESS)
-		emit8(b, 0x67);
-	emit8(b, 0x48 | (has_index && index & 8 ? 2 : 0) | (has_base && base & 8 ? 1 : 0));
-	EMIT(b, 0x8d);
-	emit8(b, (has_base ? 0x80 : 0) | REG_RDX << 3 | 4);
-	emit8(b, m->scale << 6 | (has_index ? (index & 7) << 3 : 0x20) | (has_base ? base & 7 : 5));
-	emit32(b, (uint32_t)m->disp);
-}
-
-static void emit_addresses(struct builder *b, const struct group *g, bool header)
-{
-	for (unsigned int i = 0; i < g->nr; i++) {
-		const struct insn_memory *m = &g->addresses[i].memory;
-		const uint16_t registers = registers_of(m);
-
-		if (registers >> REG_RDX & 1)
-			emit_fill(b, REG_RDX, THREAD_RDX);
-		if (registers >> REG_RCX & 1)
-			emit_fill(b, REG_RCX, THREAD_RCX);
-		emit_lea(b, &g->addresses[i].insn, m, g->addresses[i].pc);
-		if (registers >> REG_RCX & 1)
-			emit_fill(b, REG_RCX, THREAD_TRACE);
-		emit_word_store(b, REG_RDX, g->addresses[i].word, header);
-	}
-}
-
-/* With rcx in its slot and the record in rcx. */
-static void emit_words(struct builder *b, const struct group *g, bool header)
-{
-	const uint16_t rcx = 1 << REG_RCX;
-	struct trace *t = &b->trace;
-
-	for (unsigned int reg = 0; reg < 16; reg++)
-		if ((g->bases & ~rcx) >> reg & 1)
-			emit_word_store(b, reg, t->word_of[reg], header);
-	if (!(g->bases & rcx) && !g->nr)
-		return;
-	emit_spill(b, REG_RDX, THREAD_RDX);
-	mark_pc(b, b->pc, SPILL_RCX | SPILL_RDX);
-	if (g->bases & rcx) {
-		emit_fill(b, REG_RDX, THREAD_RCX);
-		emit_word_store(b, REG_RDX, t->word_of[REG_RCX], header);
-	}
-	emit_addresses(b, g, header);
-	emit_fill(b, REG_RDX, THREAD_RDX);
-	mark_pc(b, b->pc, SPILL_RCX);
-}
-
-/* movq $code, (%rcx): where that address is, from the header's beginning. */
-enum { HEADER_CODE = 9 + 9 + 2 + 2 + 5 + 9 + 3 };
-
-static void emit_header(struct builder *b, const struct group *g)
-{
-	struct trace *t = &b->trace;
-	uint8_t *header = b->at;
-
-	emit_spill(b, REG_RCX, THREAD_RCX);
-	mark_pc(b, b->pc, SPILL_RCX);
-	EMIT(b, 0x65, 0x0f, 0xb6, 0x0c, 0x25); /* movzbl %gs:TRACE + 1, %ecx */
-	emit32(b, THREAD_TRACE + 1);
-	EMIT(b, 0xe3, 2, 0xeb, 5, 0xe9, 0, 0, 0, 0);
-	t->headers[t->nr_headers].pc = b->pc;
-	t->headers[t->nr_headers].jump = b->at;
-	t->headers[t->nr_headers++].header = header;
-	emit_fill(b, REG_RCX, THREAD_TRACE);
-	EMIT(b, 0x48, 0xc7, 0x01);
-	emit32(b, 0);
-	t->code = b->at;
-	emit_words(b, g, true);
-	EMIT(b, 0x48, 0x8d, 0x89, 0, 0, 0, 0); /* lea SIZE(%rcx), %rcx */
-	t->open_ends[t->nr_open_ends].at = b->at - 4;
-	t->open_ends[t->nr_open_ends++].word = 0;
-	emit_spill(b, REG_RCX, THREAD_TRACE);
-	t->open = true;
-	mark_pc(b, b->pc, SPILL_RCX);
-	emit_fill(b, REG_RCX, THREAD_RCX);
-	mark_pc(b, b->pc, 0);
-}
-
-static void emit_more(struct builder *b, const struct group *g)
-{
-	mark_pc(b, b->pc, 0);
-	emit_spill(b, REG_RCX, THREAD_RCX);
-	mark_pc(b, b->pc, SPILL_RCX);
-	emit_fill(b, REG_RCX, THREAD_TRACE);
-	emit_words(b, g, false);
-	emit_fill(b, REG_RCX, THREAD_RCX);
-	mark_pc(b, b->pc, 0);
+	return ahead;
 }
 
 /* ---- blocks ---- */
@@ -386,7 +250,7 @@ static void tell(struct builder *b, const struct insn_memory *m, unsigned int op
 	case REACH_NONE:
 		return;
 	case REACH_STATIC:
-		delta = static_address(&b->insn, m, b->pc) - (uint64_t)block;
+		delta = record_static_address(&b->insn, m, b->pc) - (uint64_t)block;
 		break;
 	case REACH_BASE:
 		word = t->word_of[m->base];
@@ -480,12 +344,8 @@ void trace_close(struct builder *b)
 	if (!t->open)
 		return;
 	t->open = t->last = false;
-	for (unsigned int i = 0; i < t->nr_open_ends; i++) {
-		const uint8_t word = t->open_ends[i].word;
-		const int32_t disp = word ? 8 * (word - t->words) : 8 * t->words;
-
-		__builtin_memcpy(t->open_ends[i].at, &disp, 4);
-	}
+	t->unseen += t->words;
+	record_end(b);
 	if (!t->block)
 		return;
 	t->block->words = t->words;
@@ -522,15 +382,36 @@ static void take_string_after(struct builder *b)
 		g.bases |= 1 << e.memory[i].base;
 		b->trace.word_of[e.memory[i].base] = t->string + 2 * i + 1;
 	}
-	emit_more(b, &g);
+	record_more(b, &g, &(struct ahead){0});
+}
+
+/* Whether all that emitted code has is to be given back before it. */
+static bool leaves(const struct insn *insn)
+{
+	return insn->class != INSN_PLAIN;
+}
+
+/* Whether the record that begins has to find out if there is room. */
+static bool looks(struct builder *b)
+{
+	struct trace *t = &b->trace;
+	const bool is_call = b->insn.class == INSN_CALL || b->insn.class == INSN_CALL_INDIRECT;
+
+	if (!t->waits && !t->entered && !is_call &&
+	    t->unseen + 2 * BLOCK_MAX_WORDS <= TRACER_UNSEEN)
+		return false;
+	t->entered = false;
+	t->unseen = 0;
+	return true;
 }
 
 void trace_before(struct builder *b)
 {
 	struct trace *t = &b->trace;
 	const uint8_t class = b->insn.class;
-	const bool operands = !(b->cache->does.extras & INSTRUMENT_BRANCHES);
+	const bool operands = has_operands(b);
 	const bool string = operands && repeats(&b->insn);
+	struct ahead ahead = {.flags = DUE_FLAGS};
 	struct group g = {.nr = 0};
 	struct insn_effects e;
 
@@ -547,15 +428,18 @@ void trace_before(struct builder *b)
 			take_string(b, &g, &e);
 		} else {
 			take(b, &g, &b->insn, &e, b->pc, 0, false);
-			if (operands)
-				take_ahead(b, &g, &e);
+			ahead = take_ahead(b, &g, &e);
 		}
-		emit_header(b, &g);
+		record_begin(b, &g, &ahead, looks(b));
 	} else if (lacks(b, &e)) {
 		take(b, &g, &b->insn, &e, b->pc, 0, false);
-		take_ahead(b, &g, &e);
-		emit_more(b, &g);
+		ahead = take_ahead(b, &g, &e);
+		record_more(b, &g, &ahead);
 	}
+	if (leaves(&b->insn))
+		vectors_take_back(b);
+	else
+		vectors_lend(b, vectors_asked(b));
 	for (unsigned int i = 0; i < e.nr_memory; i++)
 		tell(b, &e.memory[i], i);
 	if (t->block) {
@@ -575,6 +459,8 @@ void trace_after(struct builder *b)
 	struct insn_effects e;
 	int32_t by;
 
+	insn_effects(&b->insn, &e);
+	record_written(b, e.written);
 	if (!t->open)
 		return;
 	t->insns++;
@@ -584,7 +470,6 @@ void trace_after(struct builder *b)
 		trace_close(b);
 		return;
 	}
-	insn_effects(&b->insn, &e);
 	if (moves_rsp(&b->insn, &by)) {
 		t->rsp += by;
 		e.written &= ~(1 << REG_RSP);
@@ -598,44 +483,54 @@ void trace_after(struct builder *b)
 
 void trace_start(struct builder *b)
 {
-	b->trace.on = b->cache->blocks.memory != NULL;
+	b->trace.on = cache_traces(b->cache);
+	b->trace.waits = b->cache->does.checked;
+	b->trace.entered = true;
 	b->trace.open = false;
 	b->trace.nr_headers = 0;
 	if (!b->asked)
 		compiled_apart(&b->cache->blocks.compiled);
 }
 
-/*
- * drain: lea header, %rcx; jmp *%gs:DRAIN
- */
+void trace_entry(struct builder *b)
+{
+	if (!b->trace.on || !leaves(&b->insn))
+		return;
+	mark_pc(b, b->pc, 0);
+	vectors_take_back(b);
+}
+
+void trace_leave(struct builder *b)
+{
+	if (!b->trace.on)
+		return;
+	mark_pc(b, b->pc, 0);
+	record_give_back(b);
+	vectors_take_back(b);
+}
+
 void trace_late(struct builder *b)
 {
-	for (unsigned int i = 0; i < b->trace.nr_headers; i++) {
-		uint8_t *jump = b->trace.headers[i].jump;
-		const uint32_t relative = (uint32_t)(b->at - jump);
-
-		__builtin_memcpy(jump - 4, &relative, 4);
-		mark_pc(b, b->trace.headers[i].pc, SPILL_RCX);
-		EMIT(b, 0x48, 0x8d, 0x0d);
-		emit32(b, (uint32_t)(b->trace.headers[i].header - (b->at + 4)));
-		EMIT(b, 0x65, 0xff, 0x24, 0x25);
-		emit32(b, THREAD_DRAIN);
-	}
+	record_late(b);
 }
 
 unsigned int trace_bytes(const struct builder *b)
 {
-	return b->trace.on ? 640 + 16 * b->trace.nr_headers : 0;
+	return b->trace.on ? 640 + 42 * b->trace.nr_headers : 0;
 }
 
-uint8_t trace_state(const struct builder *b, const struct state *state)
+void trace_state(const struct builder *b, struct state *state)
 {
+	const struct trace *t = &b->trace;
 	const bool done = state->where != AT_PC || state->done || state->pc != b->pc;
+	struct insn_effects e = {.written = 0};
 
-	return b->trace.open ? 1 + b->trace.insns + done : 0;
-}
-
-struct block *trace_block_at(uint64_t header)
-{
-	return record_block(*(const uint32_t *)(header + HEADER_CODE));
+	state->counts.cut = t->open ? 1 + t->insns + done : 0;
+	if (!t->on || b->count.apart)
+		return;
+	if (done && (t->held[0] || t->held[1]))
+		insn_effects(&b->insn, &e);
+	for (unsigned int i = 0; i < 2; i++)
+		if (t->held[i] && !(e.written >> (t->held[i] - 1) & 1))
+			state->held[i] = t->held[i];
 }

@@ -6,9 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/model/block.h"
+
 struct builder;
 struct state;
-struct block;
 
 /* An operand whose address has been taken before its instruction's turn. */
 struct trace_taken {
@@ -17,13 +18,16 @@ struct trace_taken {
 };
 
 struct trace {
-	bool on;       /* this cache traces */
+	bool on;       /* this cache traces, */
+	bool waits;    /* and somebody waits for a counter */
+	bool entered;  /* the fragment can be, at the instruction at hand */
 	bool open;     /* a record has been begun, of the block at hand */
 	bool last;     /* the block ends with the instruction at hand */
 	uint8_t insns; /* that it has done */
 	uint8_t length;
 	uint8_t words;
-	uint8_t string; /* word of the first one behind a string instruction; 0: none */
+	uint16_t unseen; /* words of records since it was looked whether the buffer is full */
+	uint8_t string;	 /* word of the first one behind a string instruction; 0: none */
 
 	/* The words that hold registers as they are now; rsp as it was `rsp` bytes ago. */
 	uint8_t word_of[16];
@@ -32,14 +36,20 @@ struct trace {
 	unsigned int nr_taken;
 
 	struct block *block; /* NULL in a rehearsal */
-	uint8_t *code;	     /* behind where its code's address goes */
+	uint8_t *code;	     /* behind where its code's address goes, */
+	uint8_t *size;	     /* and behind where that of its size does */
+
+	/* 1 + a register whose value is in thread->held, or 0: see record.c. */
+	uint8_t held[2];
+	bool lasts[2]; /* until the program writes it */
+	uint8_t points;
 
 	/* To be filled in when the number of words is known: displacements from the record's end.
 	 */
 	struct {
 		uint8_t *at;
-		uint8_t word;
-	} open_ends[48];
+		uint16_t byte;
+	} open_ends[2 * BLOCK_MAX_WORDS];
 	unsigned int nr_open_ends;
 
 	/* Headers, whose ways to the drain are emitted behind the fragment. */
@@ -47,6 +57,8 @@ struct trace {
 		uint8_t *jump; /* behind its rel32 */
 		uint8_t *header;
 		uint64_t pc;
+		uint8_t held[2];
+		bool rcx_spilled;
 	} headers[96];
 	unsigned int nr_headers;
 };
@@ -57,6 +69,12 @@ void trace_start(struct builder *b);
 void trace_before(struct builder *b);
 void trace_after(struct builder *b);
 
+/* Before anything of the instruction at hand: what could be an entry is made one. */
+void trace_entry(struct builder *b);
+
+/* The instruction at hand leaves the fragment. */
+void trace_leave(struct builder *b);
+
 /* No other follows. */
 void trace_close(struct builder *b);
 
@@ -66,10 +84,7 @@ void trace_late(struct builder *b);
 /* What emitting one more instruction may take, and what trace_late() will. */
 unsigned int trace_bytes(const struct builder *b);
 
-/* Of a byte of emitted code: 0, or 1 + how many instructions of the last record have been done. */
-uint8_t trace_state(const struct builder *b, const struct state *state);
-
-/* The block that the header at @header belongs to. */
-struct block *trace_block_at(uint64_t header);
+/* Adds to what is known of the program's state. */
+void trace_state(const struct builder *b, struct state *state);
 
 #endif

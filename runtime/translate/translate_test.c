@@ -148,9 +148,9 @@ static bool is_refused(uint64_t program)
 	const struct instrumentation cycles = {.counted = CORE_KIND_BIT(CORE_CYCLES) | floating},
 				     misses = {.counted = CORE_KIND_BIT(CORE_BRANCH_MISSES) |
 							  CORE_KIND_BIT(CORE_INSTRUCTIONS) |
-							  floating,
-					       .checked = CORE_KIND_BIT(CORE_INSTRUCTIONS)};
+							  floating};
 	const struct lookup *plain = host_thread()->lookup, *traced;
+	struct instrumentation waits;
 
 	host_short_of_memory = true;
 	if (translate_instrument(host_thread(), &cycles) || host_thread()->lookup != plain)
@@ -161,6 +161,15 @@ static bool is_refused(uint64_t program)
 	/* One does for all. */
 	traced = host_thread()->lookup;
 	if (!translate_instrument(host_thread(), &misses) || host_thread()->lookup != traced)
+		return false;
+	/* And another for all who wait for a counter. */
+	waits = misses;
+	waits.checked = CORE_KIND_BIT(CORE_INSTRUCTIONS);
+	if (!translate_instrument(host_thread(), &waits) || host_thread()->lookup == traced)
+		return false;
+	traced = host_thread()->lookup;
+	waits.checked = CORE_KIND_BIT(CORE_BRANCH_MISSES);
+	if (!translate_instrument(host_thread(), &waits) || host_thread()->lookup != traced)
 		return false;
 	return agrees(program) && translate_instrument(host_thread(), &(struct instrumentation){0});
 }
@@ -216,12 +225,13 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc > 3)
 		be(argv[3]);
-	printf("1..17\n");
+	printf("1..18\n");
 	host_start();
 	run("the C library runs", runs_library, 3, 1000);
 	run("vsyscalls are made", has_vsyscall, 1, 0);
 	program_place(MAP_32BIT, PROT_READ | PROT_EXEC);
 	run("what there is no memory for is refused", is_refused, 1, first << 20);
+	run("there are caches for what is counted", has_caches, 1, 0);
 	run("random programs in low memory end alike", agrees, programs, first << 20);
 	run("every step has a true state", recovers, programs / 20 + 1, first << 20);
 	run("every step is counted", counts, programs / 10 + 1, first << 20);

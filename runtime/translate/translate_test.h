@@ -9,6 +9,7 @@
  */
 bool recovers(uint64_t program);
 /* The same where events are counted, and what has been counted fits the state. */
+bool has_caches(uint64_t program);
 bool counts(uint64_t program);
 
 /* due_test.c: each overflow is where the native run has counted as much. */
