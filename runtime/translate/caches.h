@@ -8,7 +8,7 @@
 
 #include "runtime/translate/cache.h"
 
-enum { CACHES_MAX = 12 };
+enum { CACHES_MAX = 14 };
 
 void caches_init(const struct translate_memory *memory);
 
