@@ -391,11 +391,19 @@ static void put_section(const struct report *report, const struct report_section
 	}
 }
 
+static void put_nothing(const struct report *report, struct buffer *buffer)
+{
+	buffer_text(buffer, "#\n# no samples\n");
+	if (report->session->totals.traces)
+		buffer_text(buffer, "# there is a trace of branches: perf script --itrace=b or "
+				    "perf report --itrace=b shows it\n");
+}
+
 void report_text(struct report *report, struct output *output)
 {
 	put_head(report, &output->buffer);
 	if (!report->nr_sections)
-		buffer_text(&output->buffer, "#\n# no samples\n");
+		put_nothing(report, &output->buffer);
 	for (size_t i = 0; i < report->nr_sections; i++) {
 		if (i)
 			buffer_char(&output->buffer, '\n');

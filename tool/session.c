@@ -68,6 +68,9 @@ static void count(struct session *session, const struct tally_record *record, ui
 	case PERF_RECORD_THROTTLE:
 		totals->throttled++;
 		break;
+	case TALLY_RECORD_AUXTRACE:
+		totals->traces++;
+		break;
 	}
 }
 

@@ -37,6 +37,7 @@ struct session_totals {
 	uint64_t samples;     /* in the file, before filters */
 	uint64_t lost;	      /* that the kernel says it lost */
 	uint64_t throttled;   /* THROTTLE records */
+	uint64_t traces;      /* AUXTRACE records: pieces of what a unit that traces has written */
 	uint64_t first, last; /* times of samples, when timed */
 	bool timed;
 };

@@ -89,6 +89,7 @@ def case_perf_reads_the_branches_that_are_recorded():
         equal(done.returncode, 0, done.stderr)
         done = run('perf', 'script', '--itrace=b', '-i', path, timeout=60)
         equal(run(TALLY, 'script', '-i', path).returncode, 0)
+        contains(run(TALLY, 'report', '-i', path).stdout, '--itrace=b')
     found = re.findall(r'([0-9a-f]+) \S+ \(\S+\) => +([0-9a-f]+) ', done.stdout)
     read = [' '.join(pair) for pair in found]
     at = 0
