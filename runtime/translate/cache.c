@@ -72,6 +72,7 @@ _Static_assert(offsetof(struct lookup, tables) == LOOKUP_TABLES, "");
 _Static_assert(offsetof(struct lookup, jump_shift) == LOOKUP_SHIFT, "");
 _Static_assert(offsetof(struct lookup, vectors) == LOOKUP_VECTORS, "");
 _Static_assert(offsetof(struct lookup, home) == LOOKUP_HOME, "");
+_Static_assert(offsetof(struct lookup, looks) == LOOKUP_LOOKS, "");
 _Static_assert(offsetof(struct tables, masks) == 0, "");
 _Static_assert(offsetof(struct tables, places) == TABLES_PLACES, "");
 _Static_assert(TABLE_LAST_BITS == TABLE_BITS, "");
@@ -540,6 +541,7 @@ void cache_init(struct cache *cache, const struct translate_memory *memory)
 	cache->lookup.vectors = cache_traces(cache) ? 1 : count_registers(&cache->does);
 	cache->lookup.home =
 		cache_traces(cache) ? THREAD_TRACE : THREAD_EVENTS + CORE_TASK_COUNTERS;
+	cache->lookup.looks = count_looked(cache) != 0;
 	emit_ways_out(&b);
 	tables_init(cache, memory->tables);
 	reset(cache);

@@ -108,6 +108,7 @@ struct lookup {
 	uint32_t jump_shift; /* the lowest bit of a target that chooses its place among the jumps */
 	uint32_t vectors;    /* how many registers from xmm15 down are the code's: vectors.h, */
 	uint32_t home;	     /* and where in the thread what they have belongs */
+	uint32_t looks;	     /* whether they are counters that it looks at: count.c */
 };
 
 /* A slot of the hash by address, read and written in one piece, has the low half of the address

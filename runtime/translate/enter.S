@@ -255,8 +255,9 @@ translate_flags_kept:
 	 * None that nobody waits for ever does.
 	 */
 7:	mov	%gs:THREAD_LOOKUP, %rdx
+	cmpl	$0, LOOKUP_LOOKS(%rdx)
+	je	9f
 	cmpl	$1, LOOKUP_VECTORS(%rdx)
-	jb	9f
 	movmskpd %xmm15, %eax
 	je	8f
 	movmskpd %xmm14, %ecx

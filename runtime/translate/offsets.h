@@ -10,6 +10,7 @@
 #define LOOKUP_SHIFT   32
 #define LOOKUP_VECTORS 36
 #define LOOKUP_HOME    40
+#define LOOKUP_LOOKS   44
 
 #define HEAD_MASK      -4 /* from the slots on */
 #define ENTRY_BODY     8
