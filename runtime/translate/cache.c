@@ -104,27 +104,50 @@ static uint64_t place_pc(const struct cache *cache, uint32_t place)
 				   : cache->lookup.entries[place].pc;
 }
 
-/* The slot of @pc, or the free one where it would be. */
-static uint64_t *probe(const struct cache *cache, uint64_t pc)
+/* The slot of @pc, or the free one where it would be. Without the lock that is already another's
+ * when it is read again (grow()): @value is what it had. */
+static uint64_t *probe_value(const struct cache *cache, uint64_t pc, uint64_t *value)
 {
 	const uint32_t mask = __atomic_load_n(&cache->meta->head.mask, __ATOMIC_RELAXED);
 	uint64_t *slot = &cache->meta->slots[hash(pc) & mask];
 
 	for (;; slot++) {
-		const uint64_t value = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-
-		if (!value ||
-		    ((uint32_t)value == (uint32_t)pc && place_pc(cache, slot_place(value)) == pc))
+		*value = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+		if (!*value ||
+		    ((uint32_t)*value == (uint32_t)pc && place_pc(cache, slot_place(*value)) == pc))
 			return slot;
 	}
 }
 
+static uint64_t *probe(const struct cache *cache, uint64_t pc)
+{
+	uint64_t value;
+
+	return probe_value(cache, pc, &value);
+}
+
+/* Of an entry without a body, or a target, 0: entry 0 has none. */
+static uint32_t body_of(const struct cache *cache, uint32_t place)
+{
+	return place & SLOT_TARGET
+		       ? 0
+		       : __atomic_load_n(&cache->lookup.entries[place].body, __ATOMIC_RELAXED);
+}
+
 uint32_t cache_find(const struct cache *cache, uint64_t pc)
 {
-	const uint32_t place = slot_place(__atomic_load_n(probe(cache, pc), __ATOMIC_RELAXED));
+	uint64_t value;
 
-	/* Entry 0 has no body. */
-	return !(place & SLOT_TARGET) && cache->lookup.entries[place].body ? place : 0;
+	probe_value(cache, pc, &value);
+	return body_of(cache, slot_place(value)) ? slot_place(value) : 0;
+}
+
+uint32_t cache_body(const struct cache *cache, uint64_t pc)
+{
+	uint64_t value;
+
+	probe_value(cache, pc, &value);
+	return body_of(cache, slot_place(value));
 }
 
 unsigned int cache_waiting(const struct cache *cache, uint64_t pc)

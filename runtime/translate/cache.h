@@ -147,8 +147,11 @@ struct cache {
 	uint32_t popped_miss; /* within return_miss, for a target that is popped already */
 };
 
-/* The entry with code for @pc, or 0. Needs no lock. */
+/* The entry with code for @pc, or 0. With the lock held: else it may have none by now. */
 uint32_t cache_find(const struct cache *cache, uint64_t pc);
+
+/* Where that code is, or 0. Needs no lock. */
+uint32_t cache_body(const struct cache *cache, uint64_t pc);
 
 /* Whether its code does more than the program's: then it is entered only where the emitter knew. */
 static inline bool cache_instruments(const struct cache *cache)

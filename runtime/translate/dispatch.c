@@ -222,13 +222,13 @@ static uint64_t make(struct thread *thread, enum arrival arrival)
 static uint64_t find(struct thread *thread)
 {
 	const struct cache *cache = cache_of(thread);
-	uint32_t id;
+	uint32_t body;
 
 	if (!go_inside(thread))
 		return 0;
-	id = cache_find(cache, thread->regs.rip);
-	if (id)
-		return (uint64_t)cache->lookup.code + cache->lookup.entries[id].body;
+	body = cache_body(cache, thread->regs.rip);
+	if (body)
+		return (uint64_t)cache->lookup.code + body;
 	thread->inside = 0;
 	return 0;
 }
