@@ -89,16 +89,34 @@ static inline unsigned int block_strings(const struct block *b, unsigned int i)
 	return i + 1u < b->nr_accesses && b->accesses[i + 1].what & BLOCK_STRING ? 2 : 1;
 }
 
-/* The code of a record begins with this instruction: movabs $imm64, %r10 */
+/*
+ * The code of a record (compile.c) begins with mov $imm32, %ecx, which has the lower half of where
+ * the block begins, for who gets there by a branch. Where the block is described is an operand,
+ *too, of code that is out of the way: of the first thing that is done there.
+ *
+ *	head	| mov $pc, %ecx | cmpl $line, slot(%rbx) | jne ->
+ *	aside	| mov $block, %r10d | ...
+ */
 struct block_head {
+	uint8_t opcode;
+	uint32_t pc;
+	uint8_t compare[10];
+	uint8_t jump[2];
+	int32_t aside; /* from the end of this */
+} __attribute__((packed));
+
+struct block_aside {
 	uint8_t opcode[2];
-	uint32_t block; /* its address, */
-	uint32_t pc;	/* and the low half of where it begins */
+	uint32_t block;
 } __attribute__((packed));
 
 static inline struct block *record_block(uint64_t record)
 {
-	return (struct block *)(uint64_t)((const struct block_head *)record)->block;
+	const struct block_head *head = (const struct block_head *)record;
+	const struct block_aside *aside =
+		(const struct block_aside *)((const uint8_t *)(head + 1) + head->aside);
+
+	return (struct block *)(uint64_t)aside->block;
 }
 
 #endif

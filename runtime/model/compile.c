@@ -2,20 +2,21 @@
 /*
  * What is made of a block (enter.S says what is in the registers):
  *
- *	movabs $block, %r10
- *	cmpl $line, SLOT(%rbx)			of each line of code: is it where it would be?
+ *	mov $pc, %ecx				block.h
+ *	cmpl $line, SLOT+4(%rbx)		of each line of code: is it where it would be?
  *	jne cold
- *	mov SLOT+8(%rbx), %ecx			then its time is there
- *	mov %rbp, (%rbx, %rcx)
+ *	movzwl SLOT(%rbx), %ecx			then its time is there
+ *	mov %rbp, (%rbx, %rcx, 8)
  *	add $NEAR_TICK, %rbp
  *	mov WORD(%rsi), %rax			of operands that go together
- *	lea FIRST(%rax), %rcx			their first byte
+ *	lea FIRST(%rax), %ecx			their first byte
  *	lea LAST(%rax), %rdx			and their last one
- *	shr $6, %rdx				whose line must be
- *	shr $2, %ecx; and %r11d, %ecx
- *	cmp %rdx, (%rdi, %rcx)		what is in the slot of the first one's
- *	jne cold
- *	...					the time likewise
+ *	shr $6, %rdx; shl $23, %rdx		whose line must be
+ *	shr $3, %ecx; and %r11d, %ecx
+ *	xor (%r10, %rcx), %rdx			what is in the slot of the first one's
+ *	cmp %r11, %rdx; ja cold
+ *	mov %rbp, (%rbx, %rdx, 8)		then the place of its time is left
+ *	...
  *	add $instructions | loads, %r13
  *	add $lines | conditions | stores, %r14
  *	mov NEXT(%rsi), %eax; lea NEXT(%rsi), %rsi
@@ -25,17 +26,18 @@
  *
  *	movzbl BY_BRANCH(%rbx), %ecx
  *	mov %r12d, %edx; xor $branch, %edx; and $mask, %edx
- *	or BY_HISTORY(%rbx, %rdx), %cl
+ *	or (%rdi, %rdx), %cl			by history
  *	cmp $next, %eax				the block behind this one, if it comes next here
  *	jne cold				if not, looks whether next begins behind this one
  *	mov STEPS(%rbx, %rcx, 4), %ecx		on either side
  *	mov %cl, BY_BRANCH(%rbx)
- *	mov %ch, BY_HISTORY(%rbx, %rdx)
+ *	mov %ch, (%rdi, %rdx)
  *	add %rcx, %r9
  *	add %r12, %r12				or one more
  *
- * Who is not found in his slot is used by C, for all that go together, in a call from the cold
- *side.
+ * It is kept short: in programs of some size the time goes into fetching it. What can be told later
+ *is told on the cold side, where who is not found in his slot is used, for all that go together, in
+ *a call.
  */
 #include "runtime/model/compile.h"
 
@@ -109,39 +111,41 @@ static void emit_time(struct compiled *c)
 	EMIT(c->hot, 0x48, 0x83, 0xc5, NEAR_TICK);
 }
 
-/* With the place of the time in rcx: mov %rbp, (%rbx, %rcx) */
-static void emit_used(struct compiled *c)
-{
-	EMIT(c->hot, 0x48, 0x89, 0x2c, 0x0b);
-}
-
 /* ---- fetches ---- */
 
-/* cmpl $line, slot(%rbx); jne; mov slot+8(%rbx), %ecx */
+/* cmpl $line, slot + 4(%rbx); jne; movzwl slot(%rbx), %ecx; mov %rbp, (%rbx, %rcx, 8) */
 static uint8_t *emit_use(struct compiled *c, uint64_t line)
 {
-	const uint64_t slot = (line ^ line >> CODE_FOLD) & (CODE_SLOTS - 1);
-	const uint64_t place = offsetof(struct model, code_slots[slot]);
+	const uint64_t slot = offsetof(struct model, code_slots[line % CODE_SLOTS]);
 	uint8_t *jump;
 
 	EMIT(c->hot, 0x81, 0xbb);
-	put32(&c->hot, place + offsetof(struct near_slot, key));
-	put32(&c->hot, line);
+	put32(&c->hot, slot + 4);
+	put32(&c->hot, line << NEAR_PLACE_BITS >> 32);
 	jump = emit_jne(c);
-	EMIT(c->hot, 0x8b, 0x8b);
-	put32(&c->hot, place + offsetof(struct near_slot, line));
-	emit_used(c);
+	EMIT(c->hot, 0x0f, 0xb7, 0x8b);
+	put32(&c->hot, slot);
+	EMIT(c->hot, 0x48, 0x89, 0x2c, 0xcb);
 	return jump;
 }
 
-/* Cold: call *MODEL_FETCH(%rbx); jmp back */
-static void emit_call_fetch(struct compiled *c, uint8_t *const *jumps, unsigned int nr)
+/* mov $block, %r10d */
+static void emit_block(uint8_t **at, const struct block *b)
 {
-	enum { BYTES = 8 };
+	EMIT(*at, 0x41, 0xba);
+	put32(at, (uint64_t)(uintptr_t)b);
+}
+
+/* Cold: r10; call *MODEL_FETCH(%rbx); jmp back */
+static void emit_call_fetch(struct compiled *c, const struct block *b, uint8_t *const *jumps,
+			    unsigned int nr)
+{
+	enum { BYTES = 6 + 8 };
 	uint8_t *at = cold(c, BYTES, jumps[0]);
 
 	for (unsigned int i = 1; i < nr; i++)
 		lead(jumps[i], at);
+	emit_block(&at, b);
 	EMIT(at, 0xff, 0x53, MODEL_FETCH, 0xe9, 0, 0, 0, 0);
 	lead(at, c->hot);
 }
@@ -158,7 +162,7 @@ static void emit_fetch(struct compiled *c, const struct block *b)
 		jumps[nr++] = emit_use(c, line);
 		emit_time(c);
 	} while (line++ < last);
-	emit_call_fetch(c, jumps, nr);
+	emit_call_fetch(c, b, jumps, nr);
 }
 
 /* ---- operands ---- */
@@ -205,7 +209,27 @@ static unsigned int together(const struct block *b, unsigned int i, struct span 
 	return (unsigned int)(a - first);
 }
 
-/* The first byte's address to rcx, the last one's to rdx. */
+/* Whether rax has what the first byte is reached by. */
+static bool is_reached(const struct block_access *a)
+{
+	return a->word || a->base;
+}
+
+/* The lower half of the first byte's address to ecx. */
+static void put_first(uint8_t **at, const struct block_access *a, struct span span)
+{
+	if (!is_reached(a)) {
+		EMIT(*at, 0xb9); /* mov $first, %ecx */
+		put32(at, (uint64_t)span.first);
+	} else if (span.first) {
+		EMIT(*at, 0x8d); /* lea first(%rax), %ecx */
+		put_displacement(at, 0x08, span.first);
+	} else {
+		EMIT(*at, 0x89, 0xc1); /* mov %eax, %ecx */
+	}
+}
+
+/* And the last one's to rdx. */
 static void emit_addresses(struct compiled *c, const struct block_access *a, struct span span)
 {
 	if (a->word) {
@@ -217,55 +241,54 @@ static void emit_addresses(struct compiled *c, const struct block_access *a, str
 			EMIT(c->hot, 0x48, 0x03, 0x43, MODEL_FS); /* add MODEL_FS(%rbx), %rax */
 		else
 			EMIT(c->hot, 0x48, 0x8b, 0x43, MODEL_FS); /* mov */
-	} else if (!a->word) {
-		EMIT(c->hot, 0xb9); /* mov $first, %ecx */
-		put32(&c->hot, (uint64_t)span.first);
+	}
+	put_first(&c->hot, a, span);
+	if (is_reached(a)) {
+		EMIT(c->hot, 0x48, 0x8d); /* lea last(%rax), %rdx */
+		put_displacement(&c->hot, 0x10, span.last);
+	} else {
 		EMIT(c->hot, 0xba); /* mov $last, %edx */
 		put32(&c->hot, (uint64_t)span.last);
-		return;
 	}
-	EMIT(c->hot, 0x48, 0x8d); /* lea first(%rax), %rcx */
-	put_displacement(&c->hot, 0x08, span.first);
-	EMIT(c->hot, 0x48, 0x8d); /* lea last(%rax), %rdx */
-	put_displacement(&c->hot, 0x10, span.last);
 }
-
-_Static_assert(sizeof(struct near_slot) == 16, "as addresses are shifted here");
 
 /*
  * With the first address in rcx and the last one in rdx:
  *
- *	shr $6, %rdx; shr $2, %ecx; and %r11d, %ecx; cmp %rdx, (%rdi, %rcx); jne;
- *	mov 8(%rdi, %rcx), %ecx
+ *	shr $6, %rdx; shl $23, %rdx; shr $3, %ecx; and %r11d, %ecx; xor (%r10, %rcx), %rdx;
+ *	cmp %r11, %rdx; ja; mov %rbp, (%rbx, %rdx, 8)
  */
 static uint8_t *emit_use_data(struct compiled *c)
 {
 	uint8_t *jump;
 
-	EMIT(c->hot, 0x48, 0xc1, 0xea, MACHINE_LINE_SHIFT);
-	EMIT(c->hot, 0xc1, 0xe9, MACHINE_LINE_SHIFT - 4, 0x44, 0x21, 0xd9);
-	EMIT(c->hot, 0x48, 0x39, 0x14, 0x0f);
-	jump = emit_jne(c);
-	EMIT(c->hot, 0x8b, 0x4c, 0x0f, offsetof(struct near_slot, line));
-	emit_used(c);
+	EMIT(c->hot, 0x48, 0xc1, 0xea, MACHINE_LINE_SHIFT, 0x48, 0xc1, 0xe2, NEAR_PLACE_BITS);
+	EMIT(c->hot, 0xc1, 0xe9, MACHINE_LINE_SHIFT - 3, 0x44, 0x21, 0xd9);
+	EMIT(c->hot, 0x49, 0x33, 0x14, 0x0a, 0x4c, 0x39, 0xda);
+	EMIT(c->hot, 0x0f, 0x87, 0, 0, 0, 0);
+	jump = c->hot;
+	EMIT(c->hot, 0x48, 0x89, 0x2c, 0xd3);
 	return jump;
 }
 
-/* Cold: C uses them one after the other, and comes back behind. */
+/* Cold: they are used one after the other; comes back behind. */
 static void emit_accesses(struct compiled *c, const struct block *b, unsigned int i,
 			  unsigned int nr, struct span span)
 {
-	enum { BYTES = 13 };
+	enum { BYTES = 5 + 6 + 7 + 3 + 5 };
+	const struct block_access *a = &b->accesses[i];
 	uint8_t *at, *jump;
 
-	emit_addresses(c, &b->accesses[i], span);
+	emit_addresses(c, a, span);
 	jump = emit_use_data(c);
 	/* The next time that data is used at has to be another; at the end, code is used first. */
 	if (i + nr < b->nr_accesses)
 		emit_time(c);
 	at = cold(c, BYTES, jump);
 	EMIT(at, 0xbf); /* mov $which, %edi */
-	put32(&at, ACCESSES(i, nr) | (b->accesses[i].what & BLOCK_STORE ? ACCESSES_STORE : 0));
+	put32(&at, ACCESSES(i, nr) | (a->what & BLOCK_STORE ? ACCESSES_STORE : 0));
+	emit_block(&at, b);
+	put_first(&at, a, span);
 	EMIT(at, 0xff, 0x53, MODEL_LINE); /* call *MODEL_LINE(%rbx) */
 	EMIT(at, 0xe9, 0, 0, 0, 0);
 	lead(at, c->hot);
@@ -279,8 +302,9 @@ static void emit_operands(struct compiled *c, const struct block *b)
 	for (unsigned int i = 0; i < b->nr_accesses; i += nr) {
 		nr = block_strings(b, i);
 		if (nr) {
-			EMIT(c->hot, 0xba); /* mov $which, %edx */
+			EMIT(c->hot, 0xbf); /* mov $which, %edi */
 			put32(&c->hot, ACCESSES(i, nr));
+			emit_block(&c->hot, b);
 			EMIT(c->hot, 0xff, 0x53, MODEL_ACCESS);
 			continue;
 		}
@@ -361,7 +385,7 @@ static void emit_on(struct compiled *c)
 	emit_jump(&at);
 }
 
-enum { STEP_BYTES = 7 + 6 + 7 + 3 };
+enum { STEP_BYTES = 7 + 6 + 3 + 3 };
 
 static void emit_step(uint8_t **at, uint64_t branch, bool taken)
 {
@@ -369,8 +393,7 @@ static void emit_step(uint8_t **at, uint64_t branch, bool taken)
 	put32(at, offsetof(struct model, predictor.steps[taken]));
 	EMIT(*at, 0x88, 0x8b); /* mov %cl, by_branch(%rbx) */
 	put32(at, offsetof(struct model, predictor.by_branch) + predict_branch_place(branch));
-	EMIT(*at, 0x88, 0xac, 0x13); /* mov %ch, by_history(%rbx, %rdx) */
-	put32(at, offsetof(struct model, predictor.by_history));
+	EMIT(*at, 0x88, 0x2c, 0x17); /* mov %ch, (%rdi, %rdx) */
 	EMIT(*at, 0x49, 0x01, 0xc9); /* add %rcx, %r9 */
 }
 
@@ -402,8 +425,7 @@ static void emit_condition(struct compiled *c, const struct block *b)
 	put32(&c->hot, predict_history_place(behind));
 	EMIT(c->hot, 0x81, 0xe2); /* and, %edx */
 	put32(&c->hot, (1 << PREDICT_HISTORY_BITS) - 1);
-	EMIT(c->hot, 0x0a, 0x8c, 0x13); /* or by_history(%rbx, %rdx), %cl */
-	put32(&c->hot, offsetof(struct model, predictor.by_history));
+	EMIT(c->hot, 0x0a, 0x0c, 0x17); /* or (%rdi, %rdx), %cl */
 	at = cold(c, BYTES, emit_if_next(c, behind));
 	emit_not_taken(&c->hot, behind);
 	EMIT(at, 0x81, 0x78, offsetof(struct block_head, pc));
@@ -493,17 +515,13 @@ static void emit_branch(struct compiled *c, const struct block *b)
 
 /* ---- blocks ---- */
 
-static uint64_t emit_head(uint8_t **at, const struct block *b)
+/* mov $pc, %ecx: struct block_head */
+static uint64_t emit_head(uint8_t **at, uint64_t pc)
 {
-	const struct block_head head = {
-		.opcode = {0x49, 0xba},
-		.block = (uint32_t)(uintptr_t)b,
-		.pc = (uint32_t)b->pc,
-	};
 	const uint64_t code = (uint64_t)*at;
 
-	__builtin_memcpy(*at, &head, sizeof(head));
-	*at += sizeof(head);
+	EMIT(*at, 0xb9);
+	put32(at, pc);
 	return code;
 }
 
@@ -518,7 +536,7 @@ uint64_t model_compile(struct compiled *c, const struct block *b)
 		__builtin_memcpy(next - sizeof(at), &at, sizeof(at));
 	}
 	c->next = NULL;
-	code = emit_head(&c->hot, b);
+	code = emit_head(&c->hot, b->pc);
 	emit_fetch(c, b);
 	emit_operands(c, b);
 	emit_sums(c, b);
@@ -531,7 +549,6 @@ void model_compile_end(struct compiled_end *end)
 {
 	uint8_t *at = end->code;
 
-	end->block = (struct block){0};
-	emit_head(&at, &end->block);
-	EMIT(at, 0xff, 0x23); /* jmp *MODEL_LEAVE(%rbx) */
+	emit_head(&at, 0);
+	EMIT(at, 0xff, 0x63, MODEL_LEAVE); /* jmp *MODEL_LEAVE(%rbx) */
 }

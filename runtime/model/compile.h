@@ -43,7 +43,6 @@ uint64_t model_compile(struct compiled *c, const struct block *block);
 /* Where a trace ends: what its last record finds behind itself, at a place that can be executed. */
 struct compiled_end {
 	uint8_t code[16];
-	struct block block;
 };
 
 void model_compile_end(struct compiled_end *end);

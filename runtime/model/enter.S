@@ -11,10 +11,12 @@
  *	r8	sum of branches
  *	r9	steps of the predictor
  *	r15	the depth of calls
- *	r10	the block: its address in the lower half
  *	rax	the next record's code, once that is known
- *	rdi	the slots of data
+ *	rdi	the conditions' counters by history
+ *	r10	the slots of data
  *	r11	mask of places of slots
+ *
+ * What is called finds the block in r10d, and in edi which of its accesses it is about.
  */
 #include "runtime/model/offsets.h"
 
@@ -33,7 +35,8 @@
 
 /* So that instructions are short. */
 	.macro	constants
-	mov	MODEL_SLOTS(%rbx), %rdi
+	lea	MODEL_BY_HISTORY(%rbx), %rdi
+	mov	MODEL_SLOTS(%rbx), %r10
 	mov	$MODEL_SLOT_MASK, %r11d
 	.endm
 
@@ -81,8 +84,8 @@
 	push	%rsi
 	push	%r8
 	push	%r9
-	push	%r10
 	push	%rax
+	sub	$8, %rsp
 	mov	%rbp, MODEL_TIME(%rbx)
 	mov	%rbx, %rdi
 	.endm
@@ -90,8 +93,8 @@
 	.macro	restore
 	mov	MODEL_TIME(%rbx), %rbp
 	constants
+	add	$8, %rsp
 	pop	%rax
-	pop	%r10
 	pop	%r9
 	pop	%r8
 	pop	%rsi
@@ -107,14 +110,44 @@
 	finish	model_call_fetch
 
 /*
- * Accesses of which the first byte's slot, at the place in rcx, has not the line of the last one,
- * in rdx; edi: which accesses. If that line has this slot, all are in it.
+ * Accesses of which the slot of the first byte, whose address is in ecx, has not the line of the
+ * last one: what differs is in rdx. If that line has this slot all are in it, and are used by C. If
+ * they lie in two lines, and both have slots, they are used here: at the same time, since neighbours are
+ * in different sets, unless there is only one.
  */
 	begin	model_call_line
-	shr	$4, %ecx
-	xor	%edx, %ecx
-	test	$(MODEL_DATA_SLOTS - 1), %ecx
-	jne	1f
+	mov	MODEL_SLOTS(%rbx), %r11
+	mov	%ecx, %eax
+	shr	$3, %eax
+	and	$MODEL_SLOT_MASK, %eax		/* the place of the slot */
+	xor	(%r11, %rax), %rdx
+	shr	$MODEL_PLACE_BITS, %rdx		/* the last line */
+	push	%r8
+	lea	(, %rdx, 8), %r8d
+	and	$MODEL_SLOT_MASK, %r8d		/* and the place of its slot */
+	cmp	%eax, %r8d
+	je	1f
+	cmpl	$0, MODEL_ORDERED(%rbx)
+	jne	2f
+	mov	(%r11, %rax), %rax
+	mov	(%r11, %r8), %rcx
+	shl	$MODEL_PLACE_BITS, %rdx
+	xor	%rdx, %rcx
+	sub	$(1 << MODEL_PLACE_BITS), %rdx
+	xor	%rdx, %rax
+	mov	%rax, %rdx
+	or	%rcx, %rdx
+	shr	$MODEL_PLACE_BITS, %rdx
+	jne	2f
+	mov	%rbp, (%rbx, %rax, 8)
+	mov	%rbp, (%rbx, %rcx, 8)
+	add	$MODEL_TICK, %rbp
+	pop	%r8
+	constants
+	ret
+2:	pop	%r8
+	jmp	model_call_access
+1:	pop	%r8
 	mov	%edi, %ecx
 	save
 	mov	%rdx, %rsi
@@ -123,14 +156,11 @@
 	call	model_line
 	restore
 	ret
-1:	mov	%edi, %edx
-	jmp	model_call_access
 	finish	model_call_line
 
-/* edx: which accesses */
 	begin	model_call_access
+	mov	%edi, %ecx
 	save
-	mov	%edx, %ecx
 	mov	%r10d, %edx
 	mov	%r13, %r8
 	call	model_access

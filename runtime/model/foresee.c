@@ -7,7 +7,7 @@ static bool are_near(const struct near *near, uint64_t address, uint64_t last)
 {
 	last >>= MACHINE_LINE_SHIFT;
 	for (uint64_t line = address >> MACHINE_LINE_SHIFT; line <= last; line++)
-		if (near_slot(near, line)->key != line)
+		if (!near_has(*near_slot(near, line), line))
 			return false;
 	return true;
 }

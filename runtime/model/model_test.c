@@ -223,6 +223,17 @@ static uint64_t compile(const struct block *b)
 	return code;
 }
 
+/* Beside the access before, as those of pushes and of members are. */
+static void neighbour(struct block_access *a)
+{
+	const int32_t size = (a[-1].what & BLOCK_SIZE) + 1;
+
+	a->word = a[-1].word;
+	a->base = a[-1].base;
+	a->delta = a[-1].delta + (any(3) ? -size : size);
+	a->what = (a[-1].what & BLOCK_SIZE) | (a->what & BLOCK_STORE);
+}
+
 static struct block *random_block(bool strings)
 {
 	struct block *b = new_block();
@@ -240,7 +251,7 @@ static struct block *random_block(bool strings)
 		struct block_access *a = &b->accesses[i];
 
 		a->base = any(8) ? BLOCK_BASE_NONE : BLOCK_BASE_FS;
-		a->what = any(64) | (any(3) ? 0 : BLOCK_STORE);
+		a->what = (any(2) ? any(64) : (1u << any(5)) - 1) | (any(3) ? 0 : BLOCK_STORE);
 		a->delta = any(2000) - 1000;
 		if (strings && !any(6)) {
 			/* All of a block have elements of one size: two may be of one instruction.
@@ -250,6 +261,8 @@ static struct block *random_block(bool strings)
 				.word = b->words,
 			};
 			b->words += 2;
+		} else if (i && any(2) && !(a[-1].what & BLOCK_STRING)) {
+			neighbour(a);
 		} else if (any(3)) {
 			a->word = b->words++;
 		} else {
@@ -463,7 +476,7 @@ static void test_strings(void **state)
 		compare(&small, true, 2000);
 }
 
-/* Without the second level, and with caches of one way. */
+/* Without the second level, with caches of one way, and of one set. */
 static void test_shapes(void **state)
 {
 	struct machine machine = small;
@@ -475,6 +488,10 @@ static void test_shapes(void **state)
 	machine = small;
 	machine.l1i.ways = machine.l1d.ways = machine.dtlb.ways = machine.itlb.ways = 1;
 	/* Two strings in one place take it from each other with each element: not modelled. */
+	compare(&machine, false, 20000);
+	/* Neighbours in one set, and their pages. */
+	machine = small;
+	machine.l1d = machine.dtlb = (struct machine_cache){1, 6};
 	compare(&machine, false, 20000);
 }
 

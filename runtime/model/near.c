@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/model/near.h"
 
-#include <stdbool.h>
-
 /* Later than all, with every way. */
 #define NO_WAY (-2UL * NEAR_TICK)
 
@@ -19,26 +17,28 @@ static uint64_t all_room(const struct machine_cache *cache)
 
 static uint64_t sets_size(const struct machine_cache *cache)
 {
-	return all_room(cache) * (2 * sizeof(uint64_t) + sizeof(uint32_t));
+	return all_room(cache) * (sizeof(uint64_t) + sizeof(uint32_t));
 }
 
-/* And of a page which of its lines are in slots. */
+/* Of pages the times, too, and which of their lines are in slots. */
 uint64_t near_size(const struct machine_cache *lines, const struct machine_cache *pages)
 {
-	return sets_size(lines) + sets_size(pages) + all_room(pages) * sizeof(uint64_t);
+	return sets_size(lines) + all_room(lines) * sizeof(uint16_t) + sets_size(pages) +
+	       2 * all_room(pages) * sizeof(uint64_t) +
+	       (all_room(pages) << NEAR_LINES) * sizeof(uint16_t);
 }
 
 /* Returns what lies behind it. */
 static uint8_t *place_sets(struct near_sets *sets, const struct machine_cache *cache,
-			   uint8_t *memory)
+			   uint64_t *times, uint8_t *memory)
 {
 	const uint64_t all = all_room(cache);
 
 	sets->mask = cache->sets - 1;
 	sets->bits = (uint32_t)__builtin_ctz(cache->sets);
 	sets->room = room_for(cache->ways);
-	sets->times = (uint64_t *)memory;
-	sets->keys = sets->times + all;
+	sets->times = times;
+	sets->keys = (uint64_t *)memory;
 	sets->tags = (uint32_t *)(sets->keys + all);
 	for (uint64_t i = 0; i < all; i++)
 		if (i % sets->room >= cache->ways)
@@ -47,10 +47,16 @@ static uint8_t *place_sets(struct near_sets *sets, const struct machine_cache *c
 }
 
 uint64_t near_place(struct near *near, const struct machine_cache *lines,
-		    const struct machine_cache *pages, uint8_t *memory)
+		    const struct machine_cache *pages, uint64_t *times, uint64_t first,
+		    uint8_t *memory)
 {
-	near->slots_of = (uint64_t *)place_sets(&near->pages, pages,
-						place_sets(&near->lines, lines, memory));
+	uint64_t *page_times = (uint64_t *)place_sets(&near->lines, lines, times, memory);
+
+	near->first = first;
+	near->slots_of = page_times + all_room(pages);
+	near->ways_of = (uint16_t *)place_sets(&near->pages, pages, page_times,
+					       (uint8_t *)(near->slots_of + all_room(pages)));
+	near->page_of = near->ways_of + (all_room(pages) << NEAR_LINES);
 	return near_size(lines, pages);
 }
 
@@ -68,44 +74,59 @@ static uint64_t way_of(const struct near_sets *sets, uint64_t set, uint32_t ways
 
 /* ---- pages ---- */
 
-/* The slots of the lines of the page that has @way. */
-#define for_each_slot(near, way, slot)                                                             \
-	for (uint64_t lines_ = (near)->slots_of[way],                                              \
-		      first_ = (near)->pages.keys[way] << NEAR_LINES;                              \
-	     lines_ && (slot = near_slot(near, first_ | (uint64_t)__builtin_ctzl(lines_)), true);  \
-	     lines_ &= lines_ - 1)
+/* Each bit of @lines, as its number. */
+#define for_each_line(lines, line)                                                                 \
+	for (uint64_t left_ = (lines), line;                                                       \
+	     left_ && (line = (uint64_t)__builtin_ctzl(left_), true); left_ &= left_ - 1)
 
 /* When the page that has @way was used last; or some time after @limit, if that is later. */
 static uint64_t last_use(const struct near *near, uint64_t way, uint64_t limit)
 {
-	uint64_t time = near->pages.times[way];
-	struct near_slot *slot;
+	const uint16_t *ways = near->ways_of + (way << NEAR_LINES);
+	uint64_t last = near->pages.times[way];
 
-	for_each_slot(near, way, slot)
+	for_each_line(near->slots_of[way], line)
 	{
-		const uint64_t line = *near_time(near, slot);
+		const uint64_t time = near->lines.times[ways[line]];
 
-		time = line > time ? line : time;
-		if (time > limit)
+		last = time > last ? time : last;
+		if (last > limit)
 			break;
 	}
-	return time;
+	return last;
+}
+
+/* The two least times of a set, with their ways. */
+struct least {
+	uint64_t first, second;
+};
+
+static struct least two_oldest(const uint64_t *times, uint32_t room)
+{
+	struct least least = {NO_WAY, NO_WAY};
+
+	for (uint64_t way = 0; way < room; way++) {
+		const uint64_t time = times[way] + way;
+		const uint64_t later = time > least.first ? time : least.first;
+
+		least.first = near_lesser(time, least.first);
+		least.second = near_lesser(later, least.second);
+	}
+	return least;
 }
 
 /* The way of the page of a set whose use is the longest ago: the least of the times that are kept,
  * once that is when its page was used last. */
 static uint64_t oldest_page(const struct near *near, uint64_t set)
 {
-	uint64_t *times = near->pages.times + set, way, kept, next;
+	uint64_t *times = near->pages.times + set;
 
 	for (;;) {
-		way = near_oldest(times, near->pages.room);
-		kept = times[way];
-		times[way] = NO_WAY;
-		next = times[near_oldest(times, near->pages.room)];
-		times[way] = kept;
-		times[way] = last_use(near, set + way, next);
-		if (times[way] <= next)
+		const struct least least = two_oldest(times, near->pages.room);
+		const uint64_t way = least.first % NEAR_TICK;
+
+		times[way] = last_use(near, set + way, least.second);
+		if (times[way] <= least.second)
 			return set + way;
 	}
 }
@@ -113,9 +134,9 @@ static uint64_t oldest_page(const struct near *near, uint64_t set)
 /* Its lines are in no slot then. */
 static void evict_page(const struct near *near, uint64_t way)
 {
-	struct near_slot *slot;
+	const uint64_t first = near->pages.keys[way] << NEAR_LINES;
 
-	for_each_slot(near, way, slot) slot->key = 0;
+	for_each_line(near->slots_of[way], line) * near_slot(near, first | line) = 0;
 	near->slots_of[way] = 0;
 }
 
@@ -146,7 +167,7 @@ unsigned int near_find_line(struct near *near, uint64_t line, uint64_t now, uint
 
 	if (missed)
 		way = near_replace(near, set, line);
-	near_settle(near, near_slot(near, line), line, way, page_way, now);
+	near_settle(near, line, way, page_way, now);
 	return missed ? NEAR_LINE_MISSED : 0;
 }
 

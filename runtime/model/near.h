@@ -4,29 +4,36 @@
  * with true LRU.
  *
  * It is asked all the time, by code that is made for that (compile.c): so a line that is in the
- * cache, and whose page is in the TLB, has a slot in a table, found by some bits of its key, which
- * tells where the time of its last use is. To be in the slot is a hit in both, and to write that
- * time is all that a hit does. Slots are many times as many as lines, so that two hardly ever want
- * the same; who is not in a slot is looked for in his set.
+ * cache, and whose page is in the TLB, has a slot in a table, found by the low bits of its key,
+ * which tells where the time of its last use is. To be in the slot is a hit in both, and to write
+ * that time is all that a hit does. Slots are many times as many as lines, so that two hardly ever
+ * want the same; who is not in a slot is looked for in his set.
  *
- *	slots	| key, time, page | ...		by the low bits of the key
- *			 |
- *	times	| time | time | ... |		one a way, of each set
+ *	slots	| key << NEAR_PLACE_BITS | place | ...	by the low bits of the key; 0: free
+ *					   |
+ *	times	| time | time | ... |	<--+		one a way, of each set
  *	keys	| key  | key  | ... |
  *	tags	| tag  | tag  | ... |
+ *	page_of	| page | page | ... |			of lines that are in slots: which way
+ *
+ * A place is that of the time among the words of the model. Who knows the key takes it away, and
+ * what is left is the place, or too large for one.
  *
  * A tag is the key without the bits that have chosen the set, as far as it fits: it says where to
  * look. Keys are never 0, since neither the first line nor the first page of an address space can
- *be used.
+ * be used. Compiled code that looks only at the upper half of a slot takes the first 32 KiB, where
+ *hardly anybody has code, for what is in a free one: then place 0 gets a time, to which nothing is
+ *lost.
  *
  * A page is used when a line of it is. So what is kept of a page is a time at which it was used,
- *and it was used last at the latest of this one and of the times of its lines in slots: that is
- *looked for when a page has to go (near.c). A line that leaves its slot leaves its time to its
- *page.
+ * and it was used last at the latest of this one and of the times of its lines in slots: that is
+ * looked for when a page has to go (near.c). A line that leaves its slot leaves its time to its
+ * page.
  */
 #ifndef RUNTIME_MODEL_NEAR_H
 #define RUNTIME_MODEL_NEAR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "abi/machine.h"
@@ -43,55 +50,70 @@ struct near_sets {
 /* Times are multiples of this, so that the way fits below. */
 #define NEAR_TICK MACHINE_MAX_WAYS
 
-struct near_slot {
-	uint64_t key;  /* of a line; 0: free */
-	uint32_t line; /* where its time is, in bytes from `base` */
-	uint32_t page; /* which way its page has, among all */
-};
+/* All keys of lines fit above: addresses of programs have 47 bits. */
+#define NEAR_PLACE_BITS (64 - (47 - MACHINE_LINE_SHIFT))
+
+/* Ways of a first level, at most, with those that fill sets. */
+#define NEAR_MAX_WAYS (MACHINE_MAX_L1_SETS * MACHINE_MAX_WAYS)
 
 enum { NEAR_GUESSES = 256 };
 
 struct near {
-	struct near_slot *slots;
+	uint64_t *slots;
 	uint64_t slots_mask;
-	uint32_t fold; /* the upper bits of a key choose its slot, too: from this one on */
+	uint64_t first; /* the place of the first time */
 	struct near_sets lines, pages;
-	uint64_t *slots_of; /* of each page of the TLB: the lines that are in slots, as bits */
-	uint8_t *base;
+	uint16_t *page_of;
+	uint64_t *slots_of; /* of each page of the TLB: the lines that are in slots, as bits, */
+	uint16_t *ways_of;  /* and of each of these which way it has */
 	uint16_t page_ways[NEAR_GUESSES]; /* where a page with such low bits was found last */
 };
-
-/* Keys have fewer bits: nothing is folded. */
-#define NEAR_WHOLE 63
 
 /* By how many bits the key of a line is longer than that of its page. */
 #define NEAR_LINES (MACHINE_PAGE_SHIFT - MACHINE_LINE_SHIFT)
 
-static inline struct near_slot *near_slot(const struct near *near, uint64_t key)
+static inline uint64_t *near_slot(const struct near *near, uint64_t line)
 {
-	return &near->slots[(key ^ key >> near->fold) & near->slots_mask];
+	return &near->slots[line & near->slots_mask];
 }
 
-static inline uint64_t *near_time(const struct near *near, const struct near_slot *slot)
+/* Whether @slot, which is its, has @line. */
+static inline bool near_has(uint64_t slot, uint64_t line)
 {
-	return (uint64_t *)(near->base + slot->line);
+	return slot >> NEAR_PLACE_BITS == line;
 }
 
-/* Of a line among those of its page. */
+/* Of what is in a slot. */
+static inline uint64_t near_way(const struct near *near, uint64_t slot)
+{
+	return (slot & ((1UL << NEAR_PLACE_BITS) - 1)) - near->first;
+}
+
+static inline uint64_t near_in_slot(const struct near *near, uint64_t line, uint64_t way)
+{
+	return line << NEAR_PLACE_BITS | (near->first + way);
+}
+
+/* Which of the lines of its page it is. */
+static inline uint64_t near_line(uint64_t line)
+{
+	return line & ((1u << NEAR_LINES) - 1);
+}
+
 static inline uint64_t near_bit(uint64_t line)
 {
-	return 1UL << (line & ((1u << NEAR_LINES) - 1));
+	return 1UL << near_line(line);
 }
 
-/* The slot's line is not in it any more. */
-static inline void near_leave(const struct near *near, struct near_slot *slot)
+/* @line, which has @way, is not in its slot any more, if @was, all ones, says that it was: no
+ * branch, since nobody could foresee it. */
+static inline void near_leave(const struct near *near, uint64_t line, uint64_t way, uint64_t was)
 {
-	uint64_t *page = &near->pages.times[slot->page];
-	const uint64_t time = *near_time(near, slot);
+	const uint64_t page = near->page_of[way], time = near->lines.times[way] & was;
+	uint64_t *kept = &near->pages.times[page];
 
-	*page = *page > time ? *page : time;
-	near->slots_of[slot->page] &= ~near_bit(slot->key);
-	slot->key = 0;
+	*kept = *kept > time ? *kept : time;
+	near->slots_of[page] &= ~(near_bit(line) & was);
 }
 
 static inline uint64_t near_set(const struct near_sets *sets, uint64_t key)
@@ -102,8 +124,11 @@ static inline uint64_t near_set(const struct near_sets *sets, uint64_t key)
 /* In which ways of the set that begins at @set @key may be: a bit for each. */
 static inline uint32_t near_ways(const struct near_sets *sets, uint64_t set, uint64_t key)
 {
-	return scan_for(sets->tags + set, sets->room * sizeof(uint32_t),
-			(uint32_t)(key >> sets->bits));
+	const uint32_t tag = (uint32_t)(key >> sets->bits);
+
+	if (__builtin_expect(sets->room == 8, 1))
+		return scan_eight_for(sets->tags + set, tag);
+	return scan_for(sets->tags + set, sets->room * sizeof(uint32_t), tag);
 }
 
 static inline uint64_t near_lesser(uint64_t one, uint64_t other)
@@ -111,16 +136,24 @@ static inline uint64_t near_lesser(uint64_t one, uint64_t other)
 	return one < other ? one : other;
 }
 
+/* Of four ways from @way on, the least time with its way. */
+static inline uint64_t near_oldest_of_four(const uint64_t *times, uint64_t way)
+{
+	times += way;
+	return near_lesser(near_lesser(times[0] + way, times[1] + way + 1),
+			   near_lesser(times[2] + way + 2, times[3] + way + 3));
+}
+
 /* Which way of a set has the least time. */
 static inline uint64_t near_oldest(const uint64_t *times, uint32_t room)
 {
-	uint64_t even = UINT64_MAX, odd = UINT64_MAX;
+	uint64_t least = near_oldest_of_four(times, 0);
 
-	for (uint64_t i = 0; i < room; i += 4) {
-		even = near_lesser(even, near_lesser(times[i] + i, times[i + 2] + i + 2));
-		odd = near_lesser(odd, near_lesser(times[i + 1] + i + 1, times[i + 3] + i + 3));
-	}
-	return near_lesser(even, odd) % NEAR_TICK;
+	if (__builtin_expect(room == 8, 1))
+		return near_lesser(least, near_oldest_of_four(times, 4)) % NEAR_TICK;
+	for (uint64_t way = 4; way < room; way += 4)
+		least = near_lesser(least, near_oldest_of_four(times, way));
+	return least % NEAR_TICK;
 }
 
 static inline void near_take(const struct near_sets *sets, uint64_t way, uint64_t key)
@@ -135,28 +168,29 @@ static inline uint64_t near_replace(const struct near *near, uint64_t set, uint6
 	const struct near_sets *sets = &near->lines;
 	const uint64_t way = set + near_oldest(sets->times + set, sets->room);
 	const uint64_t old = sets->keys[way];
-	struct near_slot *slot = near_slot(near, old);
+	uint64_t *slot = near_slot(near, old);
+	const uint64_t was = -(uint64_t)(*slot == near_in_slot(near, old, way));
 
-	if (old && slot->key == old)
-		near_leave(near, slot);
+	near_leave(near, old, way, was);
+	*slot &= ~was;
 	near_take(sets, way, line);
 	return way;
 }
 
 /* A line that is in the cache gets a slot, its page, too, as they are used. */
-static inline void near_settle(const struct near *near, struct near_slot *slot, uint64_t line,
-			       uint64_t way, uint64_t page_way, uint64_t now)
+static inline void near_settle(const struct near *near, uint64_t line, uint64_t way,
+			       uint64_t page_way, uint64_t now)
 {
-	if (slot->key)
-		near_leave(near, slot);
+	uint64_t *slot = near_slot(near, line);
+
+	if (__builtin_expect(*slot != 0, 0))
+		near_leave(near, *slot >> NEAR_PLACE_BITS, near_way(near, *slot), ~0UL);
 	near->lines.times[way] = now;
 	near->pages.times[page_way] = now;
 	near->slots_of[page_way] |= near_bit(line);
-	*slot = (struct near_slot){
-		.key = line,
-		.line = (uint32_t)((uint8_t *)&near->lines.times[way] - near->base),
-		.page = (uint32_t)page_way,
-	};
+	near->page_of[way] = (uint16_t)page_way;
+	near->ways_of[page_way << NEAR_LINES | near_line(line)] = (uint16_t)way;
+	*slot = near_in_slot(near, line, way);
 }
 
 #define NEAR_LINE_MISSED 1
@@ -183,15 +217,18 @@ static inline unsigned int near_find(struct near *near, uint64_t line, uint64_t 
 	ways = near_ways(&near->lines, set, line);
 	if (__builtin_expect(ways, 0))
 		return near_find_line(near, line, now, page_way, ways);
-	near_settle(near, near_slot(near, line), line, near_replace(near, set, line), page_way,
-		    now);
+	near_settle(near, line, near_replace(near, set, line), page_way, now);
 	return NEAR_LINE_MISSED;
 }
 
-/* The part of the state that a cache takes from @memory on; slots are not among it. Returns how
- * much that is. */
+/*
+ * The part of the state that a cache takes from @memory on; neither slots nor times of lines are
+ * among it: @times, from word @first of the model on, of all that there can be. Returns how much it
+ * is.
+ */
 uint64_t near_size(const struct machine_cache *lines, const struct machine_cache *pages);
 uint64_t near_place(struct near *near, const struct machine_cache *lines,
-		    const struct machine_cache *pages, uint8_t *memory);
+		    const struct machine_cache *pages, uint64_t *times, uint64_t first,
+		    uint8_t *memory);
 
 #endif

@@ -45,10 +45,10 @@ static inline void find_line(struct model *m, struct near *near, uint64_t line, 
 static inline void use_line(struct model *m, struct near *near, uint64_t line, enum miss_kind kind,
 			    uint32_t when)
 {
-	const struct near_slot *slot = near_slot(near, line);
+	const uint64_t slot = *near_slot(near, line);
 
-	if (slot->key == line)
-		*near_time(near, slot) = next_time(m);
+	if (near_has(slot, line))
+		near->lines.times[near_way(near, slot)] = next_time(m);
 	else
 		find_line(m, near, line, kind, when);
 }
@@ -258,7 +258,6 @@ void model_run(struct model *m, const uint64_t *trace, uint64_t *end, struct com
 	if (trace == end)
 		return;
 	begin(m, fs_base, counter);
-	behind->block.pc = pc;
 	((struct block_head *)behind->code)->pc = (uint32_t)pc;
 	*end = (uint64_t)behind->code;
 	model_enter(m, trace);

@@ -39,6 +39,25 @@ static inline uint32_t scan_for(const uint32_t *words, uint64_t bytes, uint32_t 
 	return found;
 }
 
+/* The same of eight words. */
+static inline uint32_t scan_eight_for(const uint32_t *words, uint32_t word)
+{
+	uint32_t found;
+
+	__asm__ volatile("movd	%[word], %%xmm0\n"
+			 "	pshufd	$0, %%xmm0, %%xmm0\n"
+			 "	movdqa	(%[words]), %%xmm1\n"
+			 "	pcmpeqd	%%xmm0, %%xmm1\n"
+			 "	pcmpeqd	16(%[words]), %%xmm0\n"
+			 "	packssdw %%xmm0, %%xmm1\n"
+			 "	packsswb %%xmm1, %%xmm1\n"
+			 "	pmovmskb %%xmm1, %[found]\n"
+			 : [found] "=r"(found)
+			 : [words] "r"(words), [word] "r"(word)
+			 : SCAN_CLOBBERS);
+	return found & 0xff;
+}
+
 /* xmm1: the lesser ones of those in xmm1 and xmm2 */
 #define SCAN_LESSER                                                                                \
 	"	movdqa	%%xmm1, %%xmm3\n"                                                                 \

@@ -58,19 +58,20 @@ struct stream {
 /* Slots of the first level. */
 enum { DATA_SLOTS = MODEL_DATA_SLOTS, CODE_SLOTS = 4096 };
 
-/* Code compares the lower half of a key with a constant: the rest has chosen the slot. */
-enum { CODE_FOLD = 32 };
+/* Code compares the upper half of a slot with a constant: the rest of the key has chosen it. */
+_Static_assert(CODE_SLOTS >= 1 << (32 - NEAR_PLACE_BITS), "");
 
 struct model {
 	/* What compiled blocks call and know: offsets.h. */
+	uint64_t time; /* the next one, of uses in the first level; see near.h */
 	void (*leave)(void), (*call_fetch)(void), (*call_access)(void), (*call_target)(void);
-	uint64_t time;	  /* the next one, of uses in the first level */
 	uint64_t history; /* of conditions, newest lowest; 1: taken */
 	uint64_t sums[SUMS];
 	uint64_t fs_base;
 	void (*call_line)(void);
-	struct near_slot *near_slots; /* of data */
-	uint64_t indirect;	      /* branches, in this run */
+	uint64_t *near_slots; /* of data */
+	uint64_t indirect;    /* branches, in this run */
+	uint32_t ordered;     /* neighbouring lines are in one set, or their pages are */
 	struct predictor predictor;
 
 	uint64_t extra_slots; /* of issue, beside one for each instruction */
@@ -97,10 +98,20 @@ struct model {
 
 	struct stream streams[STREAMS];
 
-	_Alignas(64) struct near_slot code_slots[CODE_SLOTS];
-	struct near_slot data_slots[DATA_SLOTS];
+	_Alignas(64) uint64_t code_slots[CODE_SLOTS];
+	uint64_t data_slots[DATA_SLOTS];
+
+	/* Of lines in the first level: as many as it has are used. */
+	uint64_t code_times[NEAR_MAX_WAYS], data_times[NEAR_MAX_WAYS];
 };
 
+/* Code takes the place of a time from the lower 16 bits of a slot, and knows by their mask that
+ * there is nothing above. */
+_Static_assert(sizeof(struct model) <= sizeof(uint64_t) * MODEL_SLOT_MASK, "");
+_Static_assert(MODEL_SLOT_MASK <= 0xffff && MODEL_PLACE_BITS == NEAR_PLACE_BITS, "");
+_Static_assert(MODEL_TICK == NEAR_TICK, "");
+
+_Static_assert(offsetof(struct model, time) == 0, "where what is in no slot is used");
 _Static_assert(offsetof(struct model, leave) == MODEL_LEAVE, "");
 _Static_assert(offsetof(struct model, call_fetch) == MODEL_FETCH, "");
 _Static_assert(offsetof(struct model, call_access) == MODEL_ACCESS, "");
@@ -113,6 +124,7 @@ _Static_assert(offsetof(struct model, call_line) == MODEL_LINE, "");
 _Static_assert(offsetof(struct model, near_slots) == MODEL_SLOTS, "");
 _Static_assert(offsetof(struct block_head, pc) == MODEL_HEAD_PC, "");
 _Static_assert(offsetof(struct model, indirect) == MODEL_INDIRECT, "");
+_Static_assert(offsetof(struct model, ordered) == MODEL_ORDERED, "");
 _Static_assert(offsetof(struct model, predictor.path) == MODEL_PATH, "");
 _Static_assert(offsetof(struct model, predictor.spread_branch) == MODEL_SPREAD_BRANCH, "");
 _Static_assert(offsetof(struct model, predictor.spread_path) == MODEL_SPREAD_PATH, "");
@@ -120,6 +132,7 @@ _Static_assert(offsetof(struct model, predictor.depth) == MODEL_DEPTH, "");
 _Static_assert(offsetof(struct model, predictor.targets) == MODEL_TARGETS, "");
 _Static_assert(offsetof(struct model, predictor.last) == MODEL_LAST, "");
 _Static_assert(offsetof(struct model, predictor.sure) == MODEL_SURE, "");
+_Static_assert(offsetof(struct model, predictor.by_history) == MODEL_BY_HISTORY, "");
 _Static_assert(MODEL_TARGET_BITS == PREDICT_TARGET_BITS, "");
 _Static_assert(MODEL_SURE_MOST == PREDICT_SURE && MODEL_PATH_SHIFT == PREDICT_PATH_SHIFT, "");
 
