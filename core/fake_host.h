@@ -30,8 +30,9 @@ extern _Thread_local struct fake_host {
 	uint64_t others; /* of that, when others ran */
 	uint64_t clock;
 	int cpu;
-	int32_t tid, dead;	/* of the caller, and of one who has died */
-	struct core_task *task; /* the caller */
+	int32_t tid, dead;	 /* of the caller, and of one who has died */
+	struct core_task *task;	 /* the caller */
+	void (*meanwhile)(void); /* once, when it has looked at the time */
 
 	uint64_t software[64]; /* by enum core_kind */
 	uint64_t regs[PERF_REG_X86_64_MAX];

@@ -143,6 +143,37 @@ static void a_group_is_read_with_its_copies(void **state)
 	assert_int_equal(words[5], core_event_id(member));
 }
 
+/* Each time that the reader looks at the clock. */
+static void a_child_goes_on(void)
+{
+	struct core_task *reader = fake.task;
+
+	fake.task = core_task(2);
+	tree_work(50);
+	fake.task = reader;
+	fake.meanwhile = a_child_goes_on;
+}
+
+static void the_copies_of_a_group_are_read_at_one_time(void **state)
+{
+	struct perf_event_attr attr = inherited();
+	uint64_t words[3];
+	uint32_t leader;
+
+	(void)state;
+	attr.read_format = PERF_FORMAT_GROUP;
+	leader = tree_open(&attr, fake.task, -1, 0);
+	tree_open(&attr, fake.task, -1, leader);
+	tree_clone(2, 0);
+	tree_run(2);
+	tree_run(FIRST_PAGE);
+	fake.meanwhile = a_child_goes_on;
+	assert_int_equal(core_read(leader, words, sizeof(words)), 24);
+	fake.meanwhile = NULL;
+	assert_int_not_equal(words[1], 0);
+	assert_int_equal(words[1], words[2]);
+}
+
 /* Who came to the group when there were copies is in none of these. */
 static void a_group_that_has_changed_cannot_be_read_with_its_copies(void **state)
 {
@@ -238,6 +269,7 @@ int main(void)
 		TREE_CASE(what_is_not_inherited_is_not),
 		TREE_CASE(copies_are_in_groups_and_obey),
 		TREE_CASE(a_group_is_read_with_its_copies),
+		TREE_CASE(the_copies_of_a_group_are_read_at_one_time),
 		TREE_CASE(a_group_that_has_changed_cannot_be_read_with_its_copies),
 		TREE_CASE(the_copy_of_a_disabled_event_is_disabled),
 		TREE_CASE(a_refused_change_is_not_inherited),

@@ -11,6 +11,7 @@
 #include "core/arena.h"
 #include "core/fake_ring.h"
 #include "core/test_tree.h"
+#include "core/time.h"
 
 static enum core_state state_of(uint32_t event)
 {
@@ -178,6 +179,83 @@ static void exec_enables_and_removes(void **state)
 	assert_int_equal(state_of(twice), CORE_OFF);
 }
 
+static unsigned int looks;
+
+/* While its event is read, when the reader has looked at the time so often, a child works: first it
+ * comes from a system call, or it goes into one then. */
+static void child_goes_on(void)
+{
+	struct core_task *reader = fake.task;
+	const bool stands = !core_task(2)->clock_tsc;
+
+	if (--looks) {
+		fake.meanwhile = child_goes_on;
+		return;
+	}
+	fake.task = core_task(2);
+	if (stands)
+		core_clock_start(fake.task);
+	tree_work(50);
+	if (!stands)
+		core_clock_stop(fake.task);
+	fake.task = reader;
+}
+
+struct group {
+	uint64_t nr, enabled, running;
+	struct {
+		uint64_t value, id, lost;
+	} of[2];
+};
+
+static struct test_count read_group(uint32_t leader)
+{
+	struct group group;
+
+	assert_int_equal(core_read(leader, &group, sizeof(group)), sizeof(group));
+	assert_int_equal(group.nr, 2);
+	assert_int_equal(group.of[0].value, group.of[1].value);
+	return (struct test_count){group.of[0].value, group.enabled, group.running};
+}
+
+/*
+ * Who reads from elsewhere may be kept from running at any moment, while what he reads goes on.
+ * What is counted in no time is lost to perf.
+ */
+static void nothing_is_counted_in_no_time(void **state)
+{
+	struct perf_event_attr attr = test_instructions();
+	struct core_task *child = tree_clone(2, 0);
+	uint32_t leader, member;
+
+	(void)state;
+	attr.disabled = attr.enable_on_exec = 1;
+	attr.read_format |= PERF_FORMAT_GROUP;
+	leader = tree_open(&attr, child, -1, 0);
+	attr.disabled = attr.enable_on_exec = 0;
+	attr.read_format &= ~(uint64_t)PERF_FORMAT_GROUP;
+	member = tree_open(&attr, child, -1, leader);
+	tree_run(2);
+	core_clock_stop(child);
+	core_task_exec(child, "program");
+	fake.task = core_task(FIRST_PAGE);
+
+	for (unsigned int i = 0; i < 40; i++) {
+		struct test_count (*read)(uint32_t) = i & 2 ? read_group : tree_read;
+		const uint32_t event = i & 2 ? leader : member;
+		const struct test_count before = read(event);
+		struct test_count during, after;
+
+		looks = 1 + i / 4;
+		fake.meanwhile = child_goes_on;
+		during = read(event);
+		fake.meanwhile = NULL;
+		after = read(event);
+		assert_true(during.running != before.running || during.value == before.value);
+		assert_true(after.running != during.running || after.value == during.value);
+	}
+}
+
 static void copies_are_enabled_and_removed_on_exec_too(void **state)
 {
 	struct perf_event_attr attr = inherited();
@@ -330,6 +408,7 @@ int main(void)
 		TREE_CASE(what_was_being_opened_goes_on_while_it_is_mapped),
 		TREE_CASE(who_was_killed_ends_like_others),
 		TREE_CASE(exec_enables_and_removes),
+		TREE_CASE(nothing_is_counted_in_no_time),
 		TREE_CASE(copies_are_enabled_and_removed_on_exec_too),
 	};
 

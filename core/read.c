@@ -8,6 +8,7 @@
 #include "core/hold.h"
 #include "core/read_format.h"
 #include "core/schedule.h"
+#include "core/time.h"
 
 /* Words of an entry behind its value. */
 static void put_names(uint64_t *to, uint64_t format, const struct core_event *event)
@@ -26,52 +27,74 @@ static void put_times(uint64_t *to, uint64_t format, const struct core_count *co
 		*to = count->running;
 }
 
-/* What the copies that still count have counted, each as its own task is found. */
-static struct core_count count_of_copies(struct core_event *event)
+typedef struct core_count count_function(const struct core_event *event);
+
+/* What @event has counted, or each of its group. */
+static void read_counts(struct core_event *event, uint64_t format, count_function *count_of,
+			uint64_t *to)
 {
-	struct core_count sum = {0};
+	const bool group = format & PERF_FORMAT_GROUP;
+	struct core_event *first = group ? core_leader(event) : event;
+	const struct core_count count = count_of(first);
 
-	core_for_each_copy(copy, event) {
-		struct core_task *task = core_event_lock(copy);
-		struct core_count count = core_count_of_copy(copy);
-
-		core_count_add(&sum, &count);
-		if (task)
-			core_task_unlock(task);
+	*to = group ? 1 + first->members : count.value;
+	put_times(to + 1, format, &count);
+	to += 1 + core_read_times(format);
+	if (!group) {
+		put_names(to, format, event);
+		return;
 	}
-	return sum;
-}
-
-static void read_one(struct core_event *event, uint64_t *to)
-{
-	uint64_t format = event->attr.read_format;
-	struct core_count count = core_count_with_ended(event);
-
-	*to++ = count.value;
-	put_times(to, format, &count);
-	put_names(to + core_read_times(format), format, event);
-}
-
-static void read_group(struct core_event *leader, uint64_t format, uint64_t *to)
-{
-	struct core_count count = core_count_with_ended(leader);
-
-	*to++ = 1 + leader->members;
-	put_times(to, format, &count);
-	to += core_read_times(format);
-	core_for_each_in_group(event, leader) {
-		*to = core_count_with_ended(event).value;
-		put_names(to + 1, format, event);
+	core_for_each_in_group(each, first) {
+		*to = count_of(each).value;
+		put_names(to + 1, format, each);
 		to += core_read_entry(format);
 	}
 }
 
-static void add_times(uint64_t *to, uint64_t format, const struct core_count *count)
+/* Its times again, as of another look at the clock. */
+static void read_times(struct core_event *event, uint64_t format, count_function *count_of,
+		       uint64_t *to)
 {
-	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
-		*to++ += count->enabled;
-	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
-		*to += count->running;
+	const bool group = format & PERF_FORMAT_GROUP;
+	const struct core_count count = count_of(group ? core_leader(event) : event);
+
+	put_times(to + 1, format, &count);
+}
+
+/* While it is read: the caller's own does not, and the time of a processor is nobody's. */
+static bool goes_on(const struct core_task *task)
+{
+	return task && !task->everybody && !core_is_callers(task);
+}
+
+/* How often it is tried to read at one time, and how long that may last. */
+enum { TRIES = 32, AT_ONCE = 200000 /* ns */ };
+
+/*
+ * All that has been counted of @task at one time. From elsewhere it is read while the task goes on,
+ * far if the reader is kept from running. Where its clock began or ceased to go meanwhile, the next
+ * read, or the one before, may find the same time with another count: something would have been
+ * counted in no time at all, and perf drops that.
+ */
+static void read_task(struct core_task *task, struct core_event *event, uint64_t format,
+		      count_function *count_of, uint64_t *to)
+{
+	if (!goes_on(task)) {
+		read_counts(event, format, count_of, to);
+		return;
+	}
+	for (unsigned int tries = 0; tries < TRIES; tries++) {
+		const uint32_t sequence = __atomic_load_n(&task->sequence, __ATOMIC_ACQUIRE);
+		const uint64_t since = core_time();
+
+		read_counts(event, format, count_of, to);
+		core_look_at_clock(task);
+		read_times(event, format, count_of, to);
+		if (__atomic_load_n(&task->sequence, __ATOMIC_ACQUIRE) == sequence &&
+		    core_time() - since < AT_ONCE)
+			return;
+		core_look(task);
+	}
 }
 
 /* Copies were made of the group as it was then. */
@@ -83,43 +106,46 @@ static bool are_copies_alike(struct core_event *leader)
 	return true;
 }
 
-/* To what has been read of @event, or of its group. */
+/* What a copy has counted, to what has been read of the event. */
+static void add(uint64_t *to, const uint64_t *from, uint64_t format)
+{
+	const uint64_t entries = format & PERF_FORMAT_GROUP ? *from : 0;
+
+	if (!entries)
+		*to += *from;
+	for (uint64_t time = core_read_times(format); time; time--)
+		*++to += *++from;
+	for (uint64_t entry = 0; entry < entries; entry++)
+		to[1 + entry * core_read_entry(format)] +=
+			from[1 + entry * core_read_entry(format)];
+}
+
+/* The copies that still count, each as its own task is found. */
 static void add_copies(struct core_event *event, uint64_t format, uint64_t *to)
 {
-	struct core_event *leader = core_leader(event);
-	struct core_count count;
+	struct core_event *first = format & PERF_FORMAT_GROUP ? core_leader(event) : event;
+	uint64_t counted[CORE_READ_MAX / sizeof(uint64_t)];
 
-	if (!(format & PERF_FORMAT_GROUP)) {
-		count = count_of_copies(event);
-		*to += count.value;
-		add_times(to + 1, format, &count);
-		return;
-	}
-	to++;
-	core_for_each_in_group(member, leader) {
-		count = count_of_copies(member);
-		if (member == leader) {
-			add_times(to, format, &count);
-			to += core_read_times(format);
-		}
-		*to += count.value;
-		to += core_read_entry(format);
+	core_for_each_copy(copy, first) {
+		struct core_task *task = core_event_lock(copy);
+
+		read_task(task, copy, format, core_count_of_copy, counted);
+		add(to, counted, format);
+		if (task)
+			core_task_unlock(task);
 	}
 }
 
-static int64_t read_own(struct core_event *event, uint64_t *to, size_t size)
+static int64_t read_own(const struct core_hold *hold, uint64_t *to, size_t size)
 {
-	uint64_t format = event->attr.read_format;
-	size_t bytes = core_read_bytes(format, core_leader(event)->members);
+	struct core_event *event = hold->event;
+	size_t bytes = core_read_bytes(event->attr.read_format, core_leader(event)->members);
 
 	if (event->state == CORE_ERROR)
 		return 0;
 	if (size < bytes)
 		return -ENOSPC;
-	if (format & PERF_FORMAT_GROUP)
-		read_group(core_leader(event), format, to);
-	else
-		read_one(event, to);
+	read_task(hold->task, event, event->attr.read_format, core_count_with_ended, to);
 	return (int64_t)bytes;
 }
 
@@ -141,7 +167,7 @@ int64_t core_read(uint64_t name, void *to, size_t size)
 
 	if (!core_hold(&hold, name))
 		return -EBADF;
-	bytes = read_own(hold.event, to, size);
+	bytes = read_own(&hold, to, size);
 	core_hold_leave_task(&hold);
 	if (hold.tree && core_may_have_copies(hold.event))
 		bytes = read_copies(hold.event, to, bytes);

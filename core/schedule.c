@@ -23,7 +23,7 @@ void core_task_lock(struct core_task *task)
 	core_schedule(task);
 }
 
-static bool is_callers(const struct core_task *task)
+bool core_is_callers(const struct core_task *task)
 {
 	const struct core_task *caller = core_host_task();
 
@@ -36,7 +36,7 @@ void core_task_unlock(struct core_task *task)
 
 	task->kick = false;
 	core_unlock(&task->lock);
-	if (kick && task->live && !is_callers(task))
+	if (kick && task->live && !core_is_callers(task))
 		core_host_kick(task);
 }
 

@@ -14,6 +14,9 @@
 void core_task_lock(struct core_task *task);
 void core_task_unlock(struct core_task *task);
 
+/* Whether it is the caller's own, wherever that is mapped. */
+bool core_is_callers(const struct core_task *task);
+
 /*
  * Locks the task of @event. NULL when that has ended: the event does not change any more. May be
  * called with the tree's lock or without.
