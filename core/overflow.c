@@ -72,8 +72,19 @@ static uint64_t first_period(const struct core_event *event)
 	return attr->sample_period;
 }
 
+/* As the kernel has it: its timer goes by a period, which PERF_EVENT_IOC_PERIOD changes. */
+static void give_clock_a_period(struct perf_event_attr *attr)
+{
+	if (!attr->freq || !attr->sample_freq)
+		return;
+	attr->sample_period = attr->sample_freq < SECOND ? SECOND / attr->sample_freq : 1;
+	attr->freq = 0;
+}
+
 void core_sampling_init(struct core_event *event)
 {
+	if (is_clock(event))
+		give_clock_a_period(&event->attr);
 	begin_period(event, first_period(event));
 }
 
@@ -277,7 +288,7 @@ static void due(struct core_event *event, uint64_t counter, uint64_t address)
 	bool once = is_clock(event) || event->attr.freq;
 	const int64_t least = is_clock(event) ? CLOCK_LEAST : 1;
 	struct core_hit hit = {
-		.period = event->attr.freq && !is_clock(event) ? passed : period,
+		.period = event->attr.freq ? passed : period,
 		.number = once ? counter - late % period : event->due,
 		.address = address,
 	};

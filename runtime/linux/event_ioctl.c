@@ -142,7 +142,7 @@ int64_t event_ioctl(struct thread *thread, struct syscall *call, uint64_t event)
 	case PERF_EVENT_IOC_SET_BPF:
 		return set_bpf(argument);
 	case PERF_EVENT_IOC_PAUSE_OUTPUT:
-		return core_pause_output(event, (uint32_t)argument);
+		return core_pause_output(event, argument);
 	case PERF_EVENT_IOC_QUERY_BPF:
 		return -EINVAL; /* of tracepoints alone */
 	case PERF_EVENT_IOC_MODIFY_ATTRIBUTES:

@@ -457,6 +457,10 @@ ABI_CASE("ioctl.pause_output", "nonzero pauses, 0 resumes; without a buffer EINV
 	CHECK_OK(ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0));
 	hits(3);
 	CHECK_EQ(DRAIN(&ring, PERF_RECORD_SAMPLE), 3);
+	/* documented as 32 bits wide, and taken as the long that it is passed as */
+	CHECK_OK(ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1UL << 32));
+	hits(3);
+	CHECK_EQ(DRAIN(&ring, PERF_RECORD_SAMPLE), 0);
 }
 
 ABI_CASE("ioctl.pause_output-lost record.lost", "what was dropped is told before the next sample")

@@ -303,6 +303,29 @@ ABI_CASE("layout.period attr.freq", "in frequency mode the period is tuned to th
 	CHECK_CMP(most, >, least);
 }
 
+ABI_CASE("layout.period attr.freq ioctl.period", "the clocks turn a frequency into a period")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_TASK_CLOCK);
+	uint64_t period = 1000000; /* ns; as a frequency it would be too high */
+	const struct perf_event_header *header;
+	unsigned int seen = 0;
+	struct shot shot;
+
+	attr.freq = 1;
+	attr.sample_freq = 1000000000 / period;
+	attr.sample_type = PERF_SAMPLE_PERIOD;
+	shot = abi_aim(&attr);
+	START(shot.fd);
+	work_spin(30000000);
+	STOP(shot.fd);
+	while ((header = NEXT_OF(&shot.ring, PERF_RECORD_SAMPLE))) {
+		CHECK_EQ(SAMPLE(&attr, header).period, period);
+		seen++;
+	}
+	CHECK_CMP(seen, >, 0);
+	CHECK_OK(ioctl(shot.fd, PERF_EVENT_IOC_PERIOD, &period));
+}
+
 /* ---- read ---- */
 
 ABI_CASE("sample.read layout.read record.sample",
