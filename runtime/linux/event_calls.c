@@ -227,6 +227,7 @@ static const struct concerned {
 	[__NR_lseek] = {.handler = event_no_seek},
 	[__NR_mmap] = {.handler = event_mmap, .at = 4, .maps = true},
 	[__NR_mprotect] = {.maps = true},
+	[__NR_pkey_mprotect] = {.maps = true},
 	[__NR_mremap] = {.maps = true},
 	[__NR_munmap] = {.maps = true},
 	[__NR_madvise] = {.maps = true},

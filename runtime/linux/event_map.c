@@ -258,6 +258,12 @@ static enum found concerned(const struct syscall *call)
 	return found;
 }
 
+static bool protects(const struct syscall *call)
+{
+	return (uint32_t)call->number == __NR_mprotect ||
+	       (uint32_t)call->number == __NR_pkey_mprotect;
+}
+
 /* With the lock. */
 static int64_t change(struct thread *thread, struct syscall *call)
 {
@@ -270,6 +276,8 @@ static int64_t change(struct thread *thread, struct syscall *call)
 	found = look(start, PAGE_UP(start + call->args[1]));
 	if (found == NONE)
 		return EVENT_CALL_OTHER;
+	if (protects(call) && call->args[2] & PROT_EXEC)
+		return -EACCES;
 	/* What is behind it in the arena is others'. */
 	if (found == PART || (uint32_t)call->number == __NR_remap_file_pages)
 		return -EINVAL;
@@ -293,6 +301,7 @@ int64_t event_map_call(struct thread *thread, struct syscall *call)
 	switch ((uint32_t)call->number) {
 	case __NR_munmap:
 	case __NR_mprotect:
+	case __NR_pkey_mprotect:
 	case __NR_mremap:
 	case __NR_madvise:
 	case __NR_remap_file_pages:

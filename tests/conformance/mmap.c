@@ -75,13 +75,18 @@ ABI_TABLE(lengths)
 ABI_CASE("mmap.shared-offset-zero", "private or elsewhere: EINVAL; executable: EPERM or EACCES")
 {
 	int fd = watch(PERF_SAMPLE_IP);
+	struct ring ring;
 
 	CHECK_ERRNO(map_pages(fd, 2, PROT_READ | PROT_WRITE, MAP_PRIVATE, 0), EINVAL);
 	CHECK_ERRNO(map_pages(fd, 2, PROT_READ | PROT_WRITE, MAP_SHARED, 1), EINVAL);
 	CHECK_EQ((intptr_t)map_pages(fd, 2, PROT_READ | PROT_EXEC, MAP_SHARED, 0), -1);
 	CHECK(errno == EPERM || errno == EACCES);
-	MAP(fd, 1);
+	ring = MAP(fd, 1);
 	CHECK_ERRNO(map_pages(fd, 1, PROT_READ | PROT_WRITE, MAP_SHARED, 1), EINVAL);
+	/* nor later */
+	CHECK_ERRNO(mprotect(ring.page, 2 * page_size(), PROT_READ | PROT_EXEC), EACCES);
+	CHECK_ERRNO(pkey_mprotect(ring.page, page_size(), PROT_READ | PROT_EXEC, -1), EACCES);
+	CHECK_OK(mprotect(ring.page, 2 * page_size(), PROT_READ));
 }
 
 ABI_CASE("mmap.optional", "a sampling event counts without a buffer")
