@@ -5,6 +5,7 @@
 #include <linux/mman.h>
 #include <stdbool.h>
 
+#include "runtime/linux/event_mappings.h"
 #include "runtime/linux/limits.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/syscalls.h"
@@ -46,27 +47,32 @@ static bool grow(uint64_t from, uint64_t to)
 	return !sys_failed(result);
 }
 
-static void set(uint64_t wanted)
+/* Whether it has grown by pages. */
+static bool set(uint64_t wanted)
 {
 	uint64_t old_page = PAGE_UP(end), page = PAGE_UP(wanted);
 
 	if (wanted < start || wanted - start > limits_data())
-		return;
+		return false;
 	if (page > old_page && !grow(old_page, page))
-		return;
+		return false;
 	if (page < old_page && sys(__NR_munmap, page, old_page - page))
-		return;
+		return false;
 	end = wanted;
+	return page > old_page;
 }
 
 int64_t sys_brk(struct thread *thread, struct syscall *call)
 {
 	uint64_t result;
+	bool empty, grown;
 
-	(void)thread;
 	brk_lock();
-	set(call->args[0]);
+	empty = PAGE_UP(end) == start;
+	grown = set(call->args[0]);
 	result = end;
 	brk_unlock();
+	if (grown)
+		event_mapped_heap(thread, start, PAGE_UP(result) - start, empty);
 	return (int64_t)result;
 }

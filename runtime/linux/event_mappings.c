@@ -4,6 +4,7 @@
 #include <asm/mman.h>
 #include <linux/elf.h>
 #include <linux/fcntl.h>
+#include <linux/fs.h>
 #include <linux/mman.h>
 
 #include "core/core.h"
@@ -68,6 +69,29 @@ static void read_build_id(int64_t fd, struct core_mapping *mapping)
 	}
 }
 
+/* What only the file itself says. */
+static void look_into(const char *path, struct core_mapping *mapping)
+{
+	const int64_t fd = sys(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	uint32_t generation;
+
+	if (fd < 0)
+		return;
+	read_build_id(fd, mapping);
+	if (!sys(__NR_ioctl, fd, FS_IOC_GETVERSION, &generation))
+		mapping->inode_generation = generation;
+	sys(__NR_close, fd);
+}
+
+/* Of what is no file the kernel counts from address 0; /proc does not show that. */
+static uint64_t offset_of(uint64_t start, const struct maps_entry *entry,
+			  const struct maps_file *file)
+{
+	if (file->inode)
+		return file->offset + (start - entry->start);
+	return file->path[0] && strcmp(file->path, "[heap]") ? 0 : start;
+}
+
 /* @size bytes at @start, within @entry. */
 static void tell(struct thread *thread, uint64_t start, uint64_t size,
 		 const struct maps_entry *entry, const struct maps_file *file)
@@ -75,7 +99,7 @@ static void tell(struct thread *thread, uint64_t start, uint64_t size,
 	struct core_mapping mapping = {
 		.start = start,
 		.length = size,
-		.offset = file->offset + (file->inode ? start - entry->start : 0),
+		.offset = offset_of(start, entry, file),
 		.major = file->major,
 		.minor = file->minor,
 		.inode = file->inode,
@@ -83,40 +107,60 @@ static void tell(struct thread *thread, uint64_t start, uint64_t size,
 		.flags = file->shared ? MAP_SHARED : MAP_PRIVATE,
 		.path = file->path[0] ? file->path : "//anon",
 	};
-	int64_t fd;
 
-	if (entry->prot & PROT_EXEC && file->path[0] == '/') {
-		fd = sys(__NR_openat, AT_FDCWD, file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		if (fd >= 0) {
-			read_build_id(fd, &mapping);
-			sys(__NR_close, fd);
-		}
-	}
+	if (entry->prot & PROT_EXEC && file->path[0] == '/')
+		look_into(file->path, &mapping);
 	core_mapped(&thread->events, &mapping);
 }
 
-/* @as: what the kernel would call it; NULL: what it does. */
-static void mapped(struct thread *thread, uint64_t start, uint64_t size, const char *as)
+static bool find(struct thread *thread, uint64_t start, struct maps_entry *entry,
+		 struct maps_file *file)
 {
-	struct maps_entry entry;
-	struct maps_file file;
-
-	if (!thread->events.mappings || !size || !arena_events() ||
-	    !maps_find_file(start, &entry, &file))
-		return;
-	if (as)
-		memcpy(file.path, as, strlen(as) + 1);
-	tell(thread, start, PAGE_UP(size), &entry, &file);
+	return thread->events.mappings && arena_events() && maps_find_file(start, entry, file);
 }
 
 void event_mapped(struct thread *thread, uint64_t start, uint64_t size)
 {
-	mapped(thread, start, size, NULL);
+	struct maps_entry entry;
+	struct maps_file file;
+
+	if (size && find(thread, start, &entry, &file))
+		tell(thread, start, PAGE_UP(size), &entry, &file);
+}
+
+void event_mapped_whole(struct thread *thread, uint64_t start)
+{
+	struct maps_entry entry;
+	struct maps_file file;
+
+	if (find(thread, start, &entry, &file))
+		tell(thread, start, entry.end - start, &entry, &file);
+}
+
+void event_mapped_heap(struct thread *thread, uint64_t start, uint64_t size, bool first)
+{
+	struct maps_entry entry;
+	struct maps_file file;
+
+	if (!find(thread, start, &entry, &file))
+		return;
+	memcpy(file.path, "[heap]", first ? 0 : 7);
+	tell(thread, start, size, &entry, &file);
 }
 
 void event_mapped_ring(struct thread *thread, uint64_t start, uint64_t size)
 {
-	mapped(thread, start, size, "anon_inode:[perf_event]");
+	static const char name[] = "anon_inode:[perf_event]";
+	struct maps_entry entry;
+	struct maps_file file;
+
+	if (!find(thread, start, &entry, &file))
+		return;
+	memcpy(file.path, name, sizeof(name));
+	/* Where it lies in the arena is nobody's business, nor what lies before it there. */
+	entry.start = start;
+	file.offset = 0;
+	tell(thread, start, PAGE_UP(size), &entry, &file);
 }
 
 /* As far as the runtime's own mappings and the program's are not of one piece to the kernel. */

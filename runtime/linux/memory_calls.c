@@ -259,6 +259,15 @@ int64_t sys_madvise(struct thread *thread, struct syscall *call)
 	return result;
 }
 
+int64_t sys_shmat(struct thread *thread, struct syscall *call)
+{
+	int64_t result = syscall_pass(thread, call);
+
+	if (!sys_failed(result))
+		event_mapped_whole(thread, (uint64_t)result);
+	return result;
+}
+
 /* shmat with SHM_EXEC is found by memory_code(); what it leaves behind goes here. */
 int64_t sys_shmdt(struct thread *thread, struct syscall *call)
 {

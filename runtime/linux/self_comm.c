@@ -60,7 +60,7 @@ static bool read_comm(const char *path, char comm[], size_t size)
 
 	if (fd >= 0)
 		sys(__NR_close, fd);
-	while (n > 0 && comm[n - 1] == '\n')
+	if (n > 0) /* without the end of the line that /proc adds: the name may have its own */
 		n--;
 	if (n >= 0)
 		comm[n] = '\0';

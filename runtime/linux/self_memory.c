@@ -100,7 +100,7 @@ int64_t sys_write(struct thread *thread, struct syscall *call)
 	if (any && is_ours((int)call->args[0]))
 		return write_memory(thread, call);
 	result = syscall_pass(thread, call);
-	if (result > 0)
+	if (result >= 0) /* of nothing gives an empty name */
 		self_comm_written(thread, (int)call->args[0]);
 	return result;
 }

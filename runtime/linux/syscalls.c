@@ -41,6 +41,7 @@ static syscall_handler *const handlers[] = {
 	[__NR_pread64] = sys_read,
 	[__NR_read] = sys_read,
 	[__NR_recvfrom] = sys_read,
+	[__NR_shmat] = sys_shmat,
 	[__NR_shmdt] = sys_shmdt,
 
 	/* what may be a program's writing to its own code */

@@ -83,7 +83,8 @@ syscall_handler sys_ptrace;
 
 /* memory_calls.c; memory_map_call: mmap(2) of which nobody is told */
 int64_t memory_map_call(struct thread *thread, struct syscall *call);
-syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys_shmdt, sys_read;
+syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys_shmat, sys_shmdt,
+	sys_read;
 
 /* limits.c: getrlimit, setrlimit, prlimit */
 syscall_handler sys_limit;

@@ -119,6 +119,12 @@ ABI_CASE(
 	CHECK_OK(write(fd, "by file", 7));
 	header = NEXT_IS(&t, PERF_RECORD_COMM);
 	CHECK_EQ(strcmp(comm_of(header), "by file"), 0);
+	CHECK_OK(write(fd, "by echo\n", 8));
+	CHECK_EQ(strcmp(comm_of(NEXT_IS(&t, PERF_RECORD_COMM)), "by echo\n"), 0);
+	CHECK_OK(write(fd, "", 0));
+	CHECK_EQ(strcmp(comm_of(NEXT_IS(&t, PERF_RECORD_COMM)), ""), 0);
+	name("by prctl");
+	header = NEXT_IS(&t, PERF_RECORD_COMM);
 	CHECK_EQ(header->misc & PERF_RECORD_MISC_COMM_EXEC, 0);
 	name("longer than a name may be");
 	header = NEXT_IS(&t, PERF_RECORD_COMM);

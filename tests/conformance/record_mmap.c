@@ -2,9 +2,12 @@
 /* MMAP and MMAP2: which mappings are told, and what about them. */
 #include <fcntl.h>
 #include <link.h>
+#include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -92,6 +95,7 @@ ABI_CASE("record.mmap.fields record.mmap record.legacy-munmap attr.legacy-fields
 	mapping = mapping_of(NEXT_IS(&t, PERF_RECORD_MMAP));
 	CHECK_EQ(mapping->addr, (uintptr_t)map);
 	CHECK_EQ(mapping->len, 4096);
+	CHECK_EQ(mapping->pgoff, (uintptr_t)map);
 	CHECK_EQ(strcmp(mapping->file, "//anon"), 0);
 	CHECK_OK(munmap(map, 4096));
 	CHECK(NEXT(&t.ring) == NULL);
@@ -119,6 +123,51 @@ ABI_CASE("attr.mmap_data record.misc.mmap_data record.misc.bit13-alias",
 	header = NEXT_IS(&t, PERF_RECORD_MMAP);
 	CHECK_EQ(mapping_of(header)->addr, (uintptr_t)map);
 	CHECK_EQ(header->misc & PERF_RECORD_MISC_MMAP_DATA, 0);
+}
+
+ABI_CASE("attr.mmap_data record.mmap.fields", "shared memory of System V's")
+{
+	struct perf_event_attr attr = abi_tracker();
+	int shared = (int)CHECK_OK(shmget(IPC_PRIVATE, 8192, IPC_CREAT | 0600));
+	const struct mapping *mapping;
+	struct track t;
+	void *map;
+
+	attr.mmap_data = 1;
+	t = abi_track(&attr);
+	map = shmat(shared, NULL, 0);
+	CHECK_OK(shmctl(shared, IPC_RMID, NULL));
+	CHECK(map != (void *)-1);
+	mapping = mapping_of(NEXT_IS(&t, PERF_RECORD_MMAP));
+	CHECK_EQ(mapping->addr, (uintptr_t)map);
+	CHECK_EQ(mapping->len, 8192);
+	CHECK_EQ(mapping->pgoff, 0);
+	CHECK_EQ(strcmp(mapping->file, "/SYSV00000000 (deleted)"), 0);
+}
+
+ABI_CASE("attr.mmap_data record.mmap.fields", "a heap that grows, and the event's own buffer")
+{
+	struct perf_event_attr attr = abi_tracker();
+	const struct mapping *mapping;
+	struct track t;
+	uintptr_t start;
+	void *map;
+
+	attr.mmap_data = 1;
+	sbrk(4096); /* the first piece has no name */
+	t = abi_track(&attr);
+	start = (uintptr_t)sbrk(8192);
+	mapping = mapping_of(NEXT_IS(&t, PERF_RECORD_MMAP));
+	CHECK_CMP(mapping->addr, <, start);
+	CHECK_CMP(mapping->addr + mapping->len, >=, start + 8192);
+	CHECK_EQ(strcmp(mapping->file, "[heap]"), 0);
+	map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, OPEN_SELF(&attr), 0);
+	CHECK(map != MAP_FAILED);
+	mapping = mapping_of(NEXT_IS(&t, PERF_RECORD_MMAP));
+	CHECK_EQ(mapping->addr, (uintptr_t)map);
+	CHECK_EQ(mapping->len, 4096);
+	CHECK_EQ(mapping->pgoff, 0);
+	CHECK_EQ(strcmp(mapping->file, "anon_inode:[perf_event]"), 0);
 }
 
 static const uint32_t *mmap2_halves(const struct perf_event_header *header)
@@ -172,7 +221,9 @@ ABI_CASE("attr.mmap2 record.mmap2 record.mmap2.inode", "the extended form: devic
 	char *path = own_path();
 	struct track t;
 	struct stat file;
+	uint32_t generation;
 	uint64_t inode;
+	int file_fd;
 	void *map;
 
 	CHECK_OK(stat(path, &file));
@@ -192,6 +243,9 @@ ABI_CASE("attr.mmap2 record.mmap2 record.mmap2.inode", "the extended form: devic
 	if (halves[0] == major(file.st_dev) && halves[1] == minor(file.st_dev))
 		CHECK_EQ(inode, file.st_ino);
 	CHECK(inode != 0);
+	file_fd = (int)CHECK_OK(open(path, O_RDONLY));
+	if (!ioctl(file_fd, FS_IOC_GETVERSION, &generation)) /* not of all filesystems */
+		CHECK_EQ(halves[4], generation);
 	CHECK_EQ(strcmp(mmap2_file(header), path), 0);
 
 	map = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
