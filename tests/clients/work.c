@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * work TURNS [THREADS]: a program whose profile is known. Each thread takes nine tenths of its
+ * work TURNS [THREADS [MS]]: a program whose profile is known. Each thread takes nine tenths of its
  * turns in hot() and one tenth in cold(), by the same instructions. 0 turns: until it is killed, or
- * for a minute if somebody forgets that.
+ * for a minute if somebody forgets that. MS: it stays so long when it has done its work.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 	pthread_t others[MOST_THREADS];
 
 	if (argc < 2 || threads < 1 || threads > MOST_THREADS) {
-		fprintf(stderr, "usage: work TURNS [THREADS]\n");
+		fprintf(stderr, "usage: work TURNS [THREADS [MS]]\n");
 		return 2;
 	}
 	if (!turns) {
@@ -62,5 +62,9 @@ int main(int argc, char **argv)
 	work(&turns);
 	for (unsigned long i = 1; i < threads; i++)
 		pthread_join(others[i], NULL);
+	if (argc > 3) {
+		usleep(1000 * (useconds_t)strtoul(argv[3], NULL, 0));
+		_exit(0);
+	}
 	return 0;
 }
