@@ -167,9 +167,9 @@ int64_t sys_path(struct thread *thread, struct syscall *call)
 	const struct path_call *how = &path_calls[(uint32_t)call->number];
 	int64_t dirfd = how->folder == NO_FOLDER ? AT_FDCWD : (int)call->args[how->folder];
 	char path[PATH_MAX + 16];
-	int64_t result;
+	int64_t length = copy_string_in(path, call->args[how->path], PATH_MAX), result;
 
-	if (copy_string_in(path, call->args[how->path], PATH_MAX) < 3)
+	if (length < 3 && (length <= 0 || dirfd != AT_FDCWD || !virtual_near_here()))
 		return syscall_pass(thread, call);
 	result = virtual_path_call(thread, call, dirfd, path, follows(how, call));
 	if (result != VIRTUAL_OTHER)

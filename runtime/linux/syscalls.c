@@ -67,6 +67,11 @@ static syscall_handler *const handlers[] = {
 	[__NR_sendmmsg] = sys_sendmmsg,
 	[__NR_sendmsg] = sys_sendmsg,
 
+	/* files that are not there for the kernel */
+	[__NR_chdir] = sys_chdir,
+	[__NR_chroot] = sys_chdir,
+	[__NR_fchdir] = sys_chdir,
+
 	/* events */
 	[__NR_mkdir] = sys_mkdir,
 	[__NR_mkdirat] = sys_mkdir,

@@ -98,6 +98,9 @@ syscall_handler sys_mkdir;
 /* self_memory.c: all calls that write to a descriptor */
 syscall_handler sys_write;
 
+/* virtual_here.c: chdir, fchdir, chroot */
+syscall_handler sys_chdir;
+
 /* brk.c */
 syscall_handler sys_brk;
 

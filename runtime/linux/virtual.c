@@ -212,8 +212,8 @@ static bool begins(const char *text, const char *with)
 /* Whether a path has to do with what is here at all: most have not. */
 static bool near(const char *path)
 {
-	return begins(path, "/sys/bus/event_source") || begins(path, "/sys/devices/") ||
-	       begins(path, SYSCTL "/perf_") || (begins(path, "/") && path[1] == '/');
+	return begins(path, "/sys/") || begins(path, "/proc/sys/") ||
+	       (begins(path, "/") && path[1] == '/');
 }
 
 /* Which folder @path is, or is in; then @rest is what follows. */

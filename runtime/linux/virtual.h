@@ -6,6 +6,7 @@
  *	virtual.c		the tree: what is there, and what is in it
  *	virtual_calls.c		the calls that meet it by a path
  *	virtual_folders.c	its folders that are open, and the calls on their descriptors
+ *	virtual_here.c		the working folder, which paths may begin at
  */
 #ifndef RUNTIME_LINUX_VIRTUAL_H
 #define RUNTIME_LINUX_VIRTUAL_H
@@ -71,6 +72,14 @@ uint64_t virtual_inode(const struct virtual_node *node);
 /* A call with @path as seen from @dirfd: its result, or VIRTUAL_OTHER if that is none of ours. */
 int64_t virtual_path_call(struct thread *thread, struct syscall *call, int64_t dirfd,
 			  const char *path, bool follow);
+
+/* ---- virtual_here.c ---- */
+
+/* Whether paths that are relative to the working folder may lead here. */
+bool virtual_near_here(void);
+
+/* Such a path from the root on; false: it is none, or too long. */
+bool virtual_from_here(const char *path, char *absolute, size_t size);
 
 /* ---- virtual_folders.c ---- */
 

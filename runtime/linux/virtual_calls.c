@@ -193,12 +193,24 @@ static bool means_folder(const char *path)
 	return *path && (end == path || end[-1] == '/');
 }
 
+/* Of a relative @path, if that may be one of ours. */
+static bool absolute_of(int64_t dirfd, const char *path, char *absolute, size_t size)
+{
+	enum virtual_folder folder;
+
+	if ((int)dirfd == AT_FDCWD)
+		return virtual_from_here(path, absolute, size);
+	if (!virtual_folder_of((int)dirfd, &folder))
+		return false;
+	format(absolute, size, "%s/%s", virtual_path(folder), path);
+	return true;
+}
+
 int64_t virtual_path_call(struct thread *thread, struct syscall *call, int64_t dirfd,
 			  const char *path, bool follow)
 {
 	const uint32_t number = (uint32_t)call->number;
 	char absolute[PATH_MAX + 64];
-	enum virtual_folder folder;
 	struct virtual_node node;
 	uint64_t flags;
 
@@ -209,9 +221,8 @@ int64_t virtual_path_call(struct thread *thread, struct syscall *call, int64_t d
 	if (means_folder(path))
 		follow = true;
 	if (path[0] != '/') {
-		if (!virtual_folder_of((int)dirfd, &folder))
+		if (!absolute_of(dirfd, path, absolute, sizeof(absolute)))
 			return VIRTUAL_OTHER;
-		format(absolute, sizeof(absolute), "%s/%s", virtual_path(folder), path);
 		path = absolute;
 	}
 	node = virtual_find(path, follow);

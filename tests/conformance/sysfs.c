@@ -93,6 +93,30 @@ ABI_CASE("sysctl.paranoid", "the file is there and holds an integer: the sign of
 	CHECK(end != line && *end == '\0');
 }
 
+static const struct place {
+	struct abi_row about;
+	const char *folder, *path;
+} places[] = {
+	{{"sysctl.paranoid", "the same from the folder that it is in"},
+	 "/proc/sys/kernel",
+	 "perf_event_paranoid"},
+	{{"sysctl.paranoid", "from a folder above"}, "/proc/sys", "kernel/perf_event_paranoid"},
+	{{"sysctl.paranoid", "from the root"}, "/", "proc/sys/kernel/perf_event_paranoid"},
+	{{"sysctl.paranoid", "from a folder beside"},
+	 "/proc/sys/fs",
+	 "../kernel/./perf_event_paranoid"},
+};
+
+ABI_TABLE(places)
+{
+	char line[32], same[32];
+
+	CHECK_EQ(abi_line(paranoid_file, line, sizeof(line)), 0);
+	CHECK_OK(chdir(row->folder));
+	CHECK_EQ(abi_line(row->path, same, sizeof(same)), 0);
+	CHECK_EQ(strcmp(line, same), 0);
+}
+
 ABI_CASE("sysctl.paranoid-2", "user mode of one's own tasks only")
 {
 	struct perf_event_attr user = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
@@ -279,6 +303,48 @@ ABI_CASE("sysfs.devices", "a unit is a link on the bus, and a folder by each nam
 				CHECK_EQ(errno, ENOENT);
 			else
 				CHECK(S_ISDIR(file.st_mode));
+		}
+	}
+	closedir(units);
+}
+
+static int entries_of(const char *folder)
+{
+	DIR *open = opendir(folder);
+	int count = 0;
+
+	CHECK(open);
+	while (readdir(open))
+		count++;
+	closedir(open);
+	return count;
+}
+
+ABI_CASE("sysfs.devices sysfs.type", "the same from the folder of the units and from those above")
+{
+	static const char *const folders[] = {"", "/sys", "/sys/bus", "/sys/bus/event_source",
+					      "/sys/bus/event_source/devices"};
+	DIR *units = opendir(devices);
+	struct dirent *unit;
+	int count;
+
+	if (!units)
+		CANNOT("no %s", devices);
+	count = entries_of(devices);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+		const char *rest = devices + strlen(folders[i]);
+
+		CHECK_OK(chdir(*folders[i] ? folders[i] : "/"));
+		rest = *rest ? rest + 1 : ".";
+		CHECK_EQ(entries_of(rest), count);
+		for (rewinddir(units); (unit = readdir(units));) {
+			char path[600], line[32];
+
+			if (unit->d_name[0] == '.')
+				continue;
+			snprintf(path, sizeof(path), "%s/%s/type", rest, unit->d_name);
+			CHECK_EQ(abi_line(path, line, sizeof(line)), 0);
+			CHECK_EQ(atoi(line), abi_pmu_type(unit->d_name));
 		}
 	}
 	closedir(units);
