@@ -36,11 +36,7 @@ static const struct core_task *task_of(const struct core_event *event)
 	return event->state == CORE_EXITED ? NULL : core_task(event->task);
 }
 
-/*
- * A group goes with its leader: while that is disabled, in error or elsewhere, no time passes for
- * its members either.
- */
-static bool time_passes(const struct core_event *event)
+bool core_count_time_passes(const struct core_event *event)
 {
 	const struct core_event *leader = core_leader(event);
 
@@ -54,7 +50,7 @@ static void add_times(struct core_count *count, const struct core_task *task,
 	/* The clock as seen from elsewhere may lag behind. */
 	uint64_t passed = task->now > event->stamp ? task->now - event->stamp : 0;
 
-	if (!time_passes(event))
+	if (!core_count_time_passes(event))
 		return;
 	count->enabled += passed;
 	if (event->state == CORE_ACTIVE)

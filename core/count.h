@@ -56,6 +56,12 @@ void core_count_group_out(const struct core_task *task, struct core_event *leade
 void core_count_state(const struct core_task *task, struct core_event *event,
 		      enum core_state state);
 
+/*
+ * A group goes with its leader: while that is disabled, in error or elsewhere, no time passes for
+ * its members either.
+ */
+bool core_count_time_passes(const struct core_event *event);
+
 /* Times of @event alone; before something changes by which they go. */
 void core_count_times_passed(const struct core_task *task, struct core_event *event);
 static inline void core_count_times(const struct core_task *task, struct core_event *event)

@@ -26,7 +26,7 @@ bool core_host_whole(void)
 
 uint64_t core_host_tsc(void)
 {
-	const uint64_t tsc = fake.tsc;
+	const uint64_t tsc = fake.tsc += fake.tick;
 	void (*meanwhile)(void) = fake.meanwhile;
 
 	fake.meanwhile = NULL;

@@ -26,6 +26,7 @@ struct fake_log {
 /* Each thread of a test has its own, as it is another caller; the arena they share. */
 extern _Thread_local struct fake_host {
 	uint64_t tsc;	 /* nanoseconds, with the settings of fake_begin() */
+	uint64_t tick;	 /* how much later it is each time that somebody looks */
 	uint64_t rate;	 /* of what fake_run() counts, a second: time passes; 0: it does not */
 	uint64_t others; /* of that, when others ran */
 	uint64_t clock;

@@ -37,12 +37,37 @@ static bool is_of_reader(const struct core_event *event, const struct core_ring 
 	return !event->everybody && core_task(event->task)->pid == ring->pid;
 }
 
+/*
+ * Brings the times of @count from the last look up to now, which is returned, as the kernel does
+ * for its pages: of an event that has just been enabled they would be 0, and readers divide by
+ * them.
+ */
+static uint64_t go_on_to_now(const struct core_event *event, struct core_count *count)
+{
+	const struct core_task *task;
+	uint64_t now, clock, passed;
+
+	if (event->state == CORE_EXITED)
+		return core_host_tsc();
+	task = core_task(event->task);
+	if (core_settings()->counters)
+		return task->looked;
+	now = core_host_tsc();
+	clock = core_clock_at(task, now);
+	passed = core_count_time_passes(event) && clock > task->now ? clock - task->now : 0;
+	count->enabled += passed;
+	if (event->state == CORE_ACTIVE)
+		count->running += passed;
+	return now;
+}
+
 static void tell(const struct core_event *event, const struct core_ring *ring,
 		 struct perf_event_mmap_page *page)
 {
 	const struct core_settings *settings = core_settings();
 	bool running = event->state == CORE_ACTIVE;
 	struct core_count count = core_count_with_ended(event);
+	const uint64_t now = go_on_to_now(event, &count);
 
 	page->index = 0;
 	page->offset = (int64_t)count.value;
@@ -60,9 +85,7 @@ static void tell(const struct core_event *event, const struct core_ring *ring,
 	page->cap_user_time = !settings->counters;
 	page->time_mult = settings->tsc_mult;
 	page->time_shift = (uint16_t)settings->tsc_shift;
-	/* The times above are of when the task was looked at. */
-	page->time_offset = -core_nanoseconds(
-		event->state == CORE_EXITED ? core_host_tsc() : core_task(event->task)->looked);
+	page->time_offset = -core_nanoseconds(now);
 	page->cap_user_time_zero = page->cap_user_time && !event->attr.use_clockid;
 	page->time_zero = 0;
 	page->size = offsetof(struct perf_event_mmap_page, __reserved);

@@ -163,6 +163,26 @@ static void times(void **state)
 	assert_int_equal(enabled_in_user_space(ring.page), 1010);
 }
 
+/* As in the kernel's pages some time has passed, and readers may divide by it. */
+static void times_of_one_just_enabled(void **state)
+{
+	uint32_t event = fake_event(&counting, CORE_INSTRUCTIONS);
+	struct fake_ring ring = fake_map(event, 0, true);
+
+	(void)state;
+	core_disable(event, false);
+	assert_int_equal(ring.page->time_running, 0);
+	fake.tick = 3;
+	core_enable(event, false);
+	assert_in_range(ring.page->time_running, 1, 1000);
+	assert_int_equal(ring.page->time_enabled, ring.page->time_running);
+	/* it was written when it says */
+	assert_in_range(enabled_in_user_space(ring.page), ring.page->time_enabled,
+			ring.page->time_enabled + 100);
+	core_disable(event, false);
+	assert_in_range(ring.page->time_enabled, 1, 1000);
+}
+
 /* What passes in system calls is not the task's, also for who reads the page behind one. */
 static void times_behind_a_system_call(void **state)
 {
@@ -303,6 +323,7 @@ int main(void)
 		CASE(no_index_leads_to_counts_of_others),
 		CASE(counts),
 		CASE(times),
+		CASE(times_of_one_just_enabled),
 		CASE(times_behind_a_system_call),
 		CASE(counts_while_somebody_samples),
 		CASE(time_stamps),
