@@ -28,7 +28,10 @@
 
 /* Whose codes raw events are in, where vendors differ. */
 enum core_vendor {
-	CORE_VENDOR_INTEL,
+	CORE_VENDOR_INTEL,     /* what all processors of theirs mean */
+	CORE_VENDOR_INTEL_OLD, /* from Sandy Bridge to before Ice Lake */
+	CORE_VENDOR_INTEL_ICE_LAKE,
+	CORE_VENDOR_INTEL_GOLDEN_COVE, /* Alder Lake, Sapphire Rapids and later */
 	CORE_VENDOR_AMD,
 	CORE_VENDOR_AMD_OLD, /* before Zen 2 */
 };

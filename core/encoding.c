@@ -138,6 +138,12 @@ const struct core_named_event core_named_events[] = {
 	OWN("flops_divide", 44, CORE_FLOPS_DIVIDE),
 	OWN("flops_fma", 45, CORE_FLOPS_FMA),
 	OWN("flops_bfloat", 46, CORE_FLOPS_BFLOAT),
+	OWN("fp_scalar_half", 47, CORE_FP_SCALAR_HALF),
+	OWN("fp_128_half", 48, CORE_FP_128_HALF),
+	OWN("fp_256_half", 49, CORE_FP_256_HALF),
+	OWN("fp_512_half", 50, CORE_FP_512_HALF),
+	OWN("branch_misses_conditional", 51, CORE_BRANCH_MISSES_CONDITIONAL),
+	OWN("llc_prefetches", 52, CORE_LLC_PREFETCHES),
 };
 const size_t core_nr_named_events = sizeof(core_named_events) / sizeof(core_named_events[0]);
 
@@ -156,8 +162,8 @@ struct alias {
 /*
  * Codes that a vendor's processors have for what the virtual one counts: programs look at the
  * processor that they find and ask in its language, libpfm4 and PAPI's presets for one. They mean
- * different things to different vendors, so the host's decides. What they mean to one generation
- * of a vendor's only, or differently to two, is left out.
+ * different things to different vendors, so the host's decides, and where they mean different
+ * things to two generations of a vendor's, its generation.
  */
 static const struct alias intel[] = {
 	{0x0100, CORE_INSTRUCTIONS}, /* the fixed counters, as the kernel and libpfm4 call them */
@@ -182,7 +188,16 @@ static const struct alias intel[] = {
 	{0x2124, CORE_LLC_LOADS},
 	{0x2224, CORE_LLC_STORES},
 	{0x2424, CORE_L2_CODE_MISSES},
+	{0xc124, CORE_L2_LOAD_HITS},
+	{0xc224, CORE_L2_STORE_HITS},
 	{0xc424, CORE_L2_CODE_HITS},
+	/* MEM_LOAD_RETIRED */
+	{0x01d1, CORE_L1D_LOAD_HITS},
+	{0x02d1, CORE_L2_LOAD_HITS},
+	{0x04d1, CORE_LLC_LOAD_HITS},
+	{0x08d1, CORE_L1D_LOAD_MISSES},
+	{0x10d1, CORE_LLC_LOADS},
+	{0x20d1, CORE_LLC_LOAD_MISSES},
 	/* FP_ARITH_INST_RETIRED, since Broadwell */
 	{0x01c7, CORE_FP_SCALAR_DOUBLE},
 	{0x02c7, CORE_FP_SCALAR_SINGLE},
@@ -197,6 +212,39 @@ static const struct alias intel[] = {
 	{0x80c7, CORE_FP_512_SINGLE},
 	{0xfcc7, CORE_FP_VECTOR},
 };
+
+/* Which branches: other bits since Ice Lake. */
+static const struct alias before_ice_lake[] = {
+	{0x01c4, CORE_BRANCHES_CONDITIONAL},
+	{0x01c5, CORE_BRANCH_MISSES_CONDITIONAL},
+};
+static const struct alias since_ice_lake[] = {
+	{0x01c4, CORE_CONDITIONS_TAKEN},
+	{0x80c4, CORE_BRANCHES_INDIRECT},
+	{0x11c5, CORE_BRANCH_MISSES_CONDITIONAL},
+};
+
+/* OFFCORE_REQUESTS, which has moved; half precision is new. */
+static const struct alias before_golden_cove[] = {
+	{0x01b0, CORE_LLC_LOADS},
+	{0x02b0, CORE_L2_CODE_MISSES},
+	{0x04b0, CORE_LLC_STORES},
+	{0x08b0, CORE_DATA_READS},
+};
+static const struct alias since_golden_cove[] = {
+	{0x0121, CORE_LLC_LOADS},
+	{0x0221, CORE_L2_CODE_MISSES},
+	{0x0421, CORE_LLC_STORES},
+	{0x0821, CORE_DATA_READS},
+	/* FP_ARITH_INST_RETIRED2 */
+	{0x01cf, CORE_FP_SCALAR_HALF},
+	{0x03cf, CORE_FP_SCALAR_HALF},
+	{0x04cf, CORE_FP_128_HALF},
+	{0x08cf, CORE_FP_256_HALF},
+	{0x10cf, CORE_FP_512_HALF},
+	{0x1ccf, CORE_FP_VECTOR_HALF},
+};
+
 static const struct alias amd[] = {
 	{0x0076, CORE_CYCLES},
 	{0x00c2, CORE_BRANCHES},
@@ -228,23 +276,32 @@ static const struct alias zen2[] = {
 
 #define NR(array) (sizeof(array) / sizeof(*(array)))
 
-static int find_alias(const struct alias *aliases, size_t nr, uint64_t code)
-{
-	for (size_t i = 0; i < nr; i++)
-		if (aliases[i].code == code)
-			return aliases[i].kind;
-	return -EINVAL;
-}
+#define VENDOR(name) (1U << CORE_VENDOR_##name)
+
+static const struct {
+	const struct alias *aliases;
+	size_t nr;
+	unsigned int vendors;
+} languages[] = {
+	{intel, NR(intel),
+	 VENDOR(INTEL) | VENDOR(INTEL_OLD) | VENDOR(INTEL_ICE_LAKE) | VENDOR(INTEL_GOLDEN_COVE)},
+	{before_ice_lake, NR(before_ice_lake), VENDOR(INTEL_OLD)},
+	{since_ice_lake, NR(since_ice_lake), VENDOR(INTEL_ICE_LAKE) | VENDOR(INTEL_GOLDEN_COVE)},
+	{before_golden_cove, NR(before_golden_cove), VENDOR(INTEL_OLD) | VENDOR(INTEL_ICE_LAKE)},
+	{since_golden_cove, NR(since_golden_cove), VENDOR(INTEL_GOLDEN_COVE)},
+	{amd, NR(amd), VENDOR(AMD) | VENDOR(AMD_OLD)},
+	{zen2, NR(zen2), VENDOR(AMD)},
+};
 
 static int alias_kind(uint64_t code)
 {
-	const uint32_t vendor = core_settings()->vendor;
-	int kind;
+	const unsigned int vendor = 1U << core_settings()->vendor;
 
-	if (vendor == CORE_VENDOR_INTEL)
-		return find_alias(intel, NR(intel), code);
-	kind = find_alias(amd, NR(amd), code);
-	return kind < 0 && vendor == CORE_VENDOR_AMD ? find_alias(zen2, NR(zen2), code) : kind;
+	for (size_t i = 0; i < NR(languages); i++)
+		for (size_t j = 0; languages[i].vendors & vendor && j < languages[i].nr; j++)
+			if (languages[i].aliases[j].code == code)
+				return languages[i].aliases[j].kind;
+	return -EINVAL;
 }
 
 #define RAW_IGNORED (1UL << 16 | 1UL << 17 | 1UL << 20 | 1UL << 22)

@@ -22,15 +22,20 @@
 
 #include "core/kinds.h"
 
-/* From 1 on, in the order of enum core_kind, but for floating point, which came last. */
+/* From 1 on, by when they came: groups of enum core_kind, each with the number of its first. */
 enum {
-	CORE_RAW_LATER = CORE_FLOPS_BFLOAT + 1 - CORE_FP_SCALAR_DOUBLE,
-	CORE_RAW_FLOATING = CORE_HARDWARE_KINDS - CORE_RAW_LATER + 1,
+	CORE_RAW_MODEL = 10,
+	CORE_RAW_FLOATING = 34,
+	CORE_RAW_HALF = 47,
+	CORE_RAW_LATER_MODEL = 51,
 };
 #define CORE_RAW_NUMBER(kind)                                                                      \
 	((kind) < CORE_FP_SCALAR_DOUBLE ? (kind) + 1                                               \
-	 : (kind) > CORE_FLOPS_BFLOAT	? (kind) + 1 - CORE_RAW_LATER                              \
-					: (kind)-CORE_FP_SCALAR_DOUBLE + CORE_RAW_FLOATING)
+	 : (kind) < CORE_FP_SCALAR_HALF ? (kind)-CORE_FP_SCALAR_DOUBLE + CORE_RAW_FLOATING         \
+	 : (kind) < CORE_BRANCH_MISSES	? (kind)-CORE_FP_SCALAR_HALF + CORE_RAW_HALF               \
+	 : (kind) < CORE_BRANCH_MISSES_CONDITIONAL                                                 \
+		 ? (kind)-CORE_BRANCH_MISSES + CORE_RAW_MODEL                                      \
+		 : (kind)-CORE_BRANCH_MISSES_CONDITIONAL + CORE_RAW_LATER_MODEL)
 #define CORE_RAW_KIND(kind) ((uint64_t)CORE_RAW_NUMBER(kind) << CORE_RAW_KIND_SHIFT)
 #define CORE_RAW_KIND_SHIFT 48
 

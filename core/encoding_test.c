@@ -135,6 +135,9 @@ static void the_codes_of_our_own_stay_what_they_are(void **state)
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 33UL << 48), CORE_ITLB_LOAD_MISSES);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 34UL << 48), CORE_FP_SCALAR_DOUBLE);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 46UL << 48), CORE_FLOPS_BFLOAT);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 47UL << 48), CORE_FP_SCALAR_HALF);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 51UL << 48), CORE_BRANCH_MISSES_CONDITIONAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 52UL << 48), CORE_LLC_PREFETCHES);
 }
 
 static void the_architectural_codes_are_known_in_both_spellings(void **state)
@@ -162,6 +165,45 @@ static void the_architectural_codes_are_known_in_both_spellings(void **state)
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x10000c0), -EINVAL);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0), -EINVAL);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xd1), -EINVAL);
+}
+
+/* As processors of Intel's before and since Ice Lake, and since Golden Cove, spell it. */
+static void on_an_intel_host_they_are_its_generations(void **state)
+{
+	static const struct {
+		uint16_t code;
+		int any, old, ice_lake, golden_cove;
+	} codes[] = {
+		{0x01c4, -EINVAL, CORE_BRANCHES_CONDITIONAL, CORE_CONDITIONS_TAKEN,
+		 CORE_CONDITIONS_TAKEN},
+		{0x80c4, -EINVAL, -EINVAL, CORE_BRANCHES_INDIRECT, CORE_BRANCHES_INDIRECT},
+		{0x01c5, -EINVAL, CORE_BRANCH_MISSES_CONDITIONAL, -EINVAL, -EINVAL},
+		{0x11c5, -EINVAL, -EINVAL, CORE_BRANCH_MISSES_CONDITIONAL,
+		 CORE_BRANCH_MISSES_CONDITIONAL},
+		{0x01b0, -EINVAL, CORE_LLC_LOADS, CORE_LLC_LOADS, -EINVAL},
+		{0x0821, -EINVAL, -EINVAL, -EINVAL, CORE_DATA_READS},
+		{0x03cf, -EINVAL, -EINVAL, -EINVAL, CORE_FP_SCALAR_HALF},
+		{0x1ccf, -EINVAL, -EINVAL, -EINVAL, CORE_FP_VECTOR_HALF},
+		{0x01d1, CORE_L1D_LOAD_HITS, CORE_L1D_LOAD_HITS, CORE_L1D_LOAD_HITS,
+		 CORE_L1D_LOAD_HITS},
+		{0x20d1, CORE_LLC_LOAD_MISSES, CORE_LLC_LOAD_MISSES, CORE_LLC_LOAD_MISSES,
+		 CORE_LLC_LOAD_MISSES},
+		{0x00c2, -EINVAL, -EINVAL, -EINVAL, -EINVAL},
+	};
+	struct core_settings *settings = (struct core_settings *)core_settings();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		settings->vendor = CORE_VENDOR_INTEL;
+		assert_int_equal(kind_of(PERF_TYPE_RAW, codes[i].code), codes[i].any);
+		settings->vendor = CORE_VENDOR_INTEL_OLD;
+		assert_int_equal(kind_of(PERF_TYPE_RAW, codes[i].code), codes[i].old);
+		settings->vendor = CORE_VENDOR_INTEL_ICE_LAKE;
+		assert_int_equal(kind_of(PERF_TYPE_RAW, codes[i].code), codes[i].ice_lake);
+		settings->vendor = CORE_VENDOR_INTEL_GOLDEN_COVE;
+		assert_int_equal(kind_of(PERF_TYPE_RAW, codes[i].code), codes[i].golden_cove);
+	}
+	settings->vendor = CORE_VENDOR_INTEL;
 }
 
 static void on_an_amd_host_raw_codes_are_amds(void **state)
@@ -274,6 +316,7 @@ int main(void)
 		TREE_CASE(every_kind_has_a_code_of_our_own),
 		TREE_CASE(the_codes_of_our_own_stay_what_they_are),
 		TREE_CASE(the_architectural_codes_are_known_in_both_spellings),
+		TREE_CASE(on_an_intel_host_they_are_its_generations),
 		TREE_CASE(on_an_amd_host_raw_codes_are_amds),
 		TREE_CASE(other_types_do_not_exist),
 		TREE_CASE(software_events_are_the_kernels),

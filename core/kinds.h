@@ -40,6 +40,12 @@ enum core_kind {
 	CORE_FLOPS_FMA,	   /* two for each element */
 	CORE_FLOPS_BFLOAT, /* products of bfloat16, two for each */
 
+	/* By instructions again: of half precision, complex ones among them. */
+	CORE_FP_SCALAR_HALF,
+	CORE_FP_128_HALF,
+	CORE_FP_256_HALF,
+	CORE_FP_512_HALF,
+
 	/* Computed by the model (runtime/model/). */
 	CORE_BRANCH_MISSES,
 	CORE_CYCLES,
@@ -65,6 +71,8 @@ enum core_kind {
 	CORE_DTLB_WALKS, /* missed both levels */
 	CORE_ITLB_LOADS,
 	CORE_ITLB_LOAD_MISSES,
+	CORE_BRANCH_MISSES_CONDITIONAL,
+	CORE_LLC_PREFETCHES, /* lines of prefetches that L2 had not */
 
 	CORE_HARDWARE_KINDS,
 
@@ -88,15 +96,22 @@ enum core_kind {
 	/* Several of the above together (core/sum.h). */
 	CORE_FIRST_SUM,
 	CORE_BRANCHES_NOT_TAKEN = CORE_FIRST_SUM,
+	CORE_CONDITIONS_TAKEN,
 	CORE_OPERANDS, /* loads and stores */
+	CORE_L1D_LOAD_HITS,
 	CORE_L1D_MISSES,
+	CORE_L2_LOAD_HITS,
+	CORE_L2_STORE_HITS,
+	CORE_LLC_LOAD_HITS,
 	CORE_L2_DATA_HITS,
 	CORE_L2_DATA_MISSES,
 	CORE_L2_CODE_HITS,
 	CORE_L2_CODE_MISSES,
 	CORE_DTLB_MISSES,
+	CORE_DATA_READS, /* of the last level: loads and prefetches */
 	CORE_FP_SCALAR,
 	CORE_FP_VECTOR,
+	CORE_FP_VECTOR_HALF,
 	CORE_FP_4_FLOPS, /* of four elements each */
 	CORE_FP_8_FLOPS,
 	CORE_FLOPS,
@@ -122,7 +137,7 @@ static inline uint64_t core_kind_bit(unsigned int kind)
 	     left_##kind &= left_##kind - 1)
 
 /* Kinds that are counted without the model; of these, what only a look at the opcode tells. */
-#define CORE_KINDS_EXACT    (CORE_KIND_BIT(CORE_FLOPS_BFLOAT + 1) - 1)
+#define CORE_KINDS_EXACT    (CORE_KIND_BIT(CORE_FP_512_HALF + 1) - 1)
 #define CORE_KINDS_FLOATING (CORE_KINDS_EXACT & ~(CORE_KIND_BIT(CORE_FP_SCALAR_DOUBLE) - 1))
 #define CORE_KINDS_MODEL    ((CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1) & ~CORE_KINDS_EXACT)
 #define CORE_KINDS_CLOCKS   (CORE_KIND_BIT(CORE_TASK_CLOCK) | CORE_KIND_BIT(CORE_CPU_CLOCK))

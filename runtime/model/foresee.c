@@ -86,6 +86,7 @@ uint64_t model_foreseen(const struct model *m, const struct foreseen *sums, enum
 	case CORE_STORES:
 		return sums->stores;
 	case CORE_BRANCH_MISSES:
+	case CORE_BRANCH_MISSES_CONDITIONAL:
 		return sums->wrong;
 	case CORE_CYCLES:
 		return cycles(m, sums);

@@ -27,9 +27,11 @@ static void prefetch(struct model *m, struct stream *s, uint64_t line)
 			continue;
 		s->ahead = next;
 		m->counter[CORE_L1D_PREFETCHES]++;
-		if (!m->l2.tags || !far_use(&m->l2, next))
-			if (m->llc.tags)
-				far_use(&m->llc, next);
+		if (m->l2.tags && far_use(&m->l2, next))
+			continue;
+		m->counter[CORE_LLC_PREFETCHES]++;
+		if (m->llc.tags)
+			far_use(&m->llc, next);
 	}
 }
 

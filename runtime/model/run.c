@@ -231,7 +231,8 @@ static void finish(struct model *m)
 	const uint64_t *sums = m->sums;
 	const uint64_t insns = part(sums[SUM_INSTRUCTIONS], 0, SUM_LOADS);
 	const uint64_t lines = part(sums[SUM_LINES], 0, SUM_CONDITIONS);
-	const uint64_t wrong = m->wrong + (sums[SUM_STEPS] >> PREDICT_WRONG);
+	const uint64_t conditions = sums[SUM_STEPS] >> PREDICT_WRONG;
+	const uint64_t wrong = m->wrong + conditions;
 	int64_t *counter = m->counter;
 
 	model_miss(m);
@@ -243,6 +244,7 @@ static void finish(struct model *m)
 	counter[CORE_L1I_LOADS] += lines;
 	counter[CORE_ITLB_LOADS] += lines;
 	counter[CORE_BRANCH_MISSES] += wrong;
+	counter[CORE_BRANCH_MISSES_CONDITIONAL] += conditions;
 	m->insns += (uint32_t)insns;
 	m->slots += insns + m->extra_slots;
 	m->front += wrong * m->machine.mispredict * WAIT_UNIT;
@@ -269,14 +271,16 @@ static void run_branch(struct model *m, const struct block *b, uint64_t pc)
 {
 	const uint64_t behind = b->pc + b->length;
 	uint64_t *sum = &m->sums[SUM_BRANCHES];
+	bool wrong;
 
-	*sum = 0;
+	*sum = m->sums[SUM_STEPS] = 0;
 	switch (b->end) {
 	case BLOCK_ON:
 		break;
 	case BLOCK_CONDITIONAL:
 		*sum = (uint64_t)(pc != behind) << SUM_TAKEN;
-		m->wrong += predict_condition(&m->predictor, &m->history, behind, pc != behind);
+		wrong = predict_condition(&m->predictor, &m->history, behind, pc != behind);
+		m->sums[SUM_STEPS] = (uint64_t)wrong << PREDICT_WRONG;
 		break;
 	case BLOCK_RETURN:
 		m->wrong += predict_return(&m->predictor, pc);
@@ -313,7 +317,6 @@ void model_run_part(struct model *m, const uint64_t *record, const struct block 
 	m->sums[SUM_LINES] = part->cost >> 32 |
 			     (uint64_t)(part->end == BLOCK_CONDITIONAL) << SUM_CONDITIONS |
 			     BLOCK_PART(part->counts, BLOCK_STORE_OPERANDS) << SUM_STORES;
-	m->sums[SUM_STEPS] = 0;
 	run_branch(m, part, pc);
 	m->extra_slots = (uint32_t)part->cost - BLOCK_PART(part->counts, BLOCK_INSTRUCTIONS);
 	finish(m);

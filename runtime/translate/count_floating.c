@@ -22,7 +22,8 @@ void count_floating(struct counts *counts, const struct insn *insn)
 	};
 	const struct insn_floating f = insn_floating(insn);
 	const uint8_t pair = f.vector ? __builtin_ctz(f.vector) - 3 : 0;
-	const uint8_t shape = CORE_FP_SCALAR_DOUBLE + 2 * pair + !f.is_double;
+	const uint8_t shape = f.is_half ? CORE_FP_SCALAR_HALF + pair
+					: CORE_FP_SCALAR_DOUBLE + 2 * pair + !f.is_double;
 
 	if (f.arithmetic == INSN_NO_ARITHMETIC)
 		return;

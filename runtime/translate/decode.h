@@ -146,14 +146,14 @@ enum insn_arithmetic {
 	INSN_DIVIDE, /* and square root */
 	INSN_FMA,    /* in all its forms */
 	INSN_DOT,    /* multiplies, and adds the products */
-	INSN_OTHER,  /* min, max, approximate reciprocals */
+	INSN_OTHER,  /* min, max, approximate reciprocals, products of complex halves */
 	INSN_BFLOAT, /* adds products of pairs of bfloat16 to singles */
 };
 
 /* Arithmetic on floating point numbers in vector registers. */
 struct insn_floating {
-	uint8_t arithmetic; /* enum insn_arithmetic */
-	bool is_double;
+	uint8_t arithmetic;	 /* enum insn_arithmetic */
+	bool is_double, is_half; /* else single precision */
 	uint8_t elements; /* as many as the registers have, masked or not; of BFLOAT, of the result
 			   */
 	uint8_t vector;	  /* bytes: 16, 32, 64; 0: it is scalar */

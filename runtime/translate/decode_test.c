@@ -413,11 +413,12 @@ static bool is_one_of(const char *name, size_t length, const char *const *names)
 	return false;
 }
 
-/* By the mnemonic: v, what is done, ps pd ss sd. */
+/* By the mnemonic: v, what is done, ps pd ph ss sd sh. */
 static struct insn_floating floating_of(const ZydisDecodedInstruction *z)
 {
 	static const char *const fma[] = {"fmadd",    "fmsub",	  "fnmadd", "fnmsub",
 					  "fmaddsub", "fmsubadd", NULL};
+	static const char *const complex_numbers[] = {"fmulc", "fcmulc", "fmaddc", "fcmaddc", NULL};
 	static const struct {
 		const char *names[6];
 		uint8_t arithmetic;
@@ -436,18 +437,20 @@ static struct insn_floating floating_of(const ZydisDecodedInstruction *z)
 
 	name += name[0] == 'v';
 	length = strlen(name);
-	if (length < 4 || (strcmp(name + length - 2, "ps") && strcmp(name + length - 2, "pd") &&
-			   strcmp(name + length - 2, "ss") && strcmp(name + length - 2, "sd")))
+	if (length < 4 || !strchr("ps", name[length - 2]) || !strchr("sdh", name[length - 1]))
 		return f;
 	f.is_double = name[length - 1] == 'd';
+	f.is_half = name[length - 1] == 'h';
 	f.vector = name[length - 2] == 's'			      ? 0
 		   : z->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY ? 16
 								      : z->avx.vector_length / 8;
-	f.elements = f.vector ? f.vector / (f.is_double ? 8 : 4) : 1;
+	f.elements = f.vector ? f.vector / (f.is_double ? 8 : f.is_half ? 2 : 4) : 1;
 	length -= 2;
 	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (is_one_of(name, length, kinds[i].names))
 			f.arithmetic = kinds[i].arithmetic;
+	if (f.is_half && is_one_of(name, length, complex_numbers))
+		f.arithmetic = INSN_OTHER;
 	while (length && name[length - 1] >= '1' && name[length - 1] <= '3')
 		length--;
 	if (is_one_of(name, length, fma))
@@ -458,8 +461,8 @@ static struct insn_floating floating_of(const ZydisDecodedInstruction *z)
 static bool same_floating(const struct insn_floating *a, const struct insn_floating *b)
 {
 	return a->arithmetic == b->arithmetic &&
-	       (!a->arithmetic || (a->is_double == b->is_double && a->vector == b->vector &&
-				   a->elements == b->elements));
+	       (!a->arithmetic || (a->is_double == b->is_double && a->is_half == b->is_half &&
+				   a->vector == b->vector && a->elements == b->elements));
 }
 
 /* Compares at @code; returns Zydis's length, or 0 when it refuses. */

@@ -21,6 +21,8 @@ struct kind {
 		DOUBLE,
 		SCALAR_SINGLE,
 		SCALAR_DOUBLE,
+		HALF,
+		SCALAR_HALF,
 	} what;
 };
 
@@ -84,6 +86,34 @@ static struct kind map_0f3a(const struct insn *insn)
 	return (struct kind){0};
 }
 
+/* Half precision: the opcodes of the other maps, and complex numbers. */
+static struct kind map_5(const struct insn *insn)
+{
+	const struct kind kind = map_0f(insn->opcode);
+
+	if (kind.what != BY_PREFIX || insn->pp == PP_66 || insn->pp == PP_F2)
+		return (struct kind){0};
+	return (struct kind){kind.arithmetic, insn->pp == PP_F3 ? SCALAR_HALF : HALF};
+}
+
+static struct kind map_6(const struct insn *insn)
+{
+	const uint8_t op = insn->opcode, low = op & 0xf, high = op >> 4;
+
+	if (insn->pp == PP_F3 || insn->pp == PP_F2) {
+		if ((high == 5 || high == 0xd) && (low == 6 || low == 7)) /* fmaddc, fmulc */
+			return (struct kind){INSN_OTHER, op & 1 ? SCALAR_HALF : HALF};
+		return (struct kind){0};
+	}
+	if (insn->pp != PP_66)
+		return (struct kind){0};
+	if (low >= 6 && high >= 9 && high <= 0xb)
+		return (struct kind){INSN_FMA, low >= 8 && (op & 1) ? SCALAR_HALF : HALF};
+	if (op >= 0x4c && op <= 0x4f) /* rcp, rsqrt */
+		return (struct kind){INSN_OTHER, op & 1 ? SCALAR_HALF : HALF};
+	return (struct kind){0};
+}
+
 static struct kind kind_of(const struct insn *insn)
 {
 	switch (insn->map) {
@@ -98,6 +128,10 @@ static struct kind kind_of(const struct insn *insn)
 	case MAP_0F3A:
 	case MAP_VEX3:
 		return map_0f3a(insn);
+	case MAP_EVEX5:
+		return map_5(insn);
+	case MAP_EVEX6:
+		return map_6(insn);
 	}
 	return (struct kind){0};
 }
@@ -113,7 +147,7 @@ static uint8_t vector_of(const struct insn *insn)
 struct insn_floating insn_floating(const struct insn *insn)
 {
 	const struct kind kind = kind_of(insn);
-	bool scalar = false, is_double = false;
+	bool scalar = false, is_double = false, is_half = false;
 
 	switch (kind.what) {
 	case BY_PREFIX:
@@ -140,11 +174,20 @@ struct insn_floating insn_floating(const struct insn *insn)
 		scalar = true;
 		is_double = kind.what == SCALAR_DOUBLE;
 		break;
+	case HALF:
+	case SCALAR_HALF:
+		scalar = kind.what == SCALAR_HALF;
+		is_half = true;
+		break;
 	}
 	return (struct insn_floating){
 		.arithmetic = kind.arithmetic,
 		.is_double = is_double,
+		.is_half = is_half,
 		.vector = scalar ? 0 : vector_of(insn),
-		.elements = scalar ? 1 : vector_of(insn) / (is_double ? 8 : 4),
+		.elements = scalar ? 1
+				   : vector_of(insn) / (is_double ? 8
+							: is_half ? 2
+								  : 4),
 	};
 }

@@ -94,13 +94,13 @@ enum translate_place {
 };
 
 /* Numbers of events, by enum core_kind: those that are counted exactly. */
-#define COUNT_KINDS (CORE_FLOPS_BFLOAT + 1)
+#define COUNT_KINDS (CORE_FP_512_HALF + 1)
 
 #define CUT_LAST 0xff
 #define CUT_TOLD 0xfe
 
 /* Words, so that all can be added at once: count_add(). */
-enum { COUNT_WORDS = 3 };
+enum { COUNT_WORDS = 4 };
 
 struct counts {
 	_Alignas(8) int8_t of[COUNT_KINDS];

@@ -3,6 +3,7 @@
  * Floating point arithmetic, counted by kinds that `tally run` names in sysfs: loops in which each
  * is known, beside events that are counted in other ways.
  */
+#include <cpuid.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <setjmp.h>
@@ -90,6 +91,19 @@ __attribute__((noinline)) static void avx(long n)
 		: "xmm2", "xmm5", "xmm6", "cc");
 }
 
+/* Of halves: an addition, three FMAs, of which one scalar, a root, a complex product. */
+__attribute__((noinline)) static void half(long n)
+{
+	__asm__ volatile("1: vaddph %%xmm0, %%xmm1, %%xmm2; vfmadd231ph %%ymm0, %%ymm1, %%ymm3;"
+			 "vfmadd231ph %%zmm0, %%zmm1, %%zmm4; vfnmsub213sh %%xmm0, %%xmm1, %%xmm5;"
+			 "vsqrtsh %%xmm0, %%xmm1, %%xmm6; vfmulcph %%xmm0, %%xmm1, %%xmm7;"
+			 "vcmpph $0, %%xmm0, %%xmm1, %%k1; vcvtph2ps %%xmm0, %%xmm2;"
+			 "dec %0; jnz 1b; vzeroupper"
+			 : "+r"(n)
+			 :
+			 : "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "cc");
+}
+
 struct expected {
 	const char *name;
 	unsigned int each; /* in a round */
@@ -104,6 +118,12 @@ static const struct expected of_sse[] = {
 static const struct expected of_fma[] = {
 	{"fp_256_double", 2}, {"fp_scalar_single", 2}, {"fp_256_single", 1},
 	{"flops_fma", 10},    {"flops_add", 8},	       {"fp_128_double", 0},
+};
+
+static const struct expected of_halves[] = {
+	{"fp_scalar_half", 3}, {"fp_128_half", 2},   {"fp_256_half", 2},  {"fp_512_half", 2},
+	{"flops_fma", 98},     {"flops_add", 8},     {"flops_divide", 1}, {"flops_multiply", 0},
+	{"fp_128_single", 0},  {"fp_512_double", 0},
 };
 
 /* Beside @beside, an event of another kind that changes how code counts; -1: nothing. */
@@ -147,6 +167,19 @@ static void fma_counts_twice(void **state)
 	COUNT(of_fma, avx, -1);
 	COUNT(of_fma, avx, PERF_COUNT_HW_BRANCH_INSTRUCTIONS);
 	COUNT(of_fma, avx, PERF_COUNT_HW_CPU_CYCLES);
+}
+
+static void halves_are_counted(void **state)
+{
+	unsigned int eax, ebx, ecx, edx;
+
+	(void)state;
+	if (!__builtin_cpu_supports("avx512f") ||
+	    !__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || !(edx & bit_AVX512FP16))
+		skip();
+	COUNT(of_halves, half, -1);
+	COUNT(of_halves, half, PERF_COUNT_HW_INSTRUCTIONS);
+	COUNT(of_halves, half, PERF_COUNT_HW_CPU_CYCLES);
 }
 
 /* Vendors' codes are the host's; one or the other is there. */
@@ -239,6 +272,7 @@ int main(void)
 		cmocka_unit_test(overflows_are_at_the_instruction),
 		cmocka_unit_test(arithmetic_is_counted),
 		cmocka_unit_test(fma_counts_twice),
+		cmocka_unit_test(halves_are_counted),
 		cmocka_unit_test(vendors_codes_are_known),
 	};
 
