@@ -38,6 +38,9 @@ struct machine {
 	uint32_t ref_num, ref_den, bus;
 };
 
+/* Cycles that a load takes from L1. Nothing waits for it, so it belongs to no machine. */
+#define MACHINE_L1_HIT 4u
+
 #define MACHINE_MAX_SETS    (1u << 17)
 #define MACHINE_MAX_L1_SETS 256u
 #define MACHINE_MAX_WAYS    32u

@@ -5,6 +5,7 @@
 #include <linux/hw_breakpoint.h>
 #include <stdbool.h>
 
+#include "abi/machine.h"
 #include "core/aux.h"
 #include "core/core.h"
 
@@ -151,6 +152,7 @@ const struct core_format core_formats[] = {
 	{"event", "config:0-7"},
 	{"umask", "config:8-15"},
 	{"kind", "config:48-55"},
+	{"ldlat", "config1:0-15"},
 };
 const size_t core_nr_formats = sizeof(core_formats) / sizeof(core_formats[0]);
 
@@ -158,6 +160,9 @@ struct alias {
 	uint16_t code;
 	uint8_t kind;
 };
+
+/* MEM_TRANS_RETIRED.LOAD_LATENCY, which perf mem asks Intel's for by the name of mem-loads. */
+#define CODE_SLOW_LOADS 0x01cd
 
 /*
  * Codes that a vendor's processors have for what the virtual one counts: programs look at the
@@ -179,6 +184,8 @@ static const struct alias intel[] = {
 	{0x81d0, CORE_LOADS},
 	{0x82d0, CORE_STORES},
 	{0x83d0, CORE_OPERANDS},
+	{CODE_SLOW_LOADS, CORE_LOADS},
+	{0x02cd, CORE_STORES},	   /* MEM_TRANS_RETIRED.STORE_SAMPLE */
 	{0x0151, CORE_L1D_MISSES}, /* L1D.REPLACEMENT */
 	/* L2_RQSTS: what is asked for, and what of that is not there */
 	{0xe124, CORE_L1D_LOAD_MISSES},
@@ -325,6 +332,30 @@ static int raw_kind(uint64_t config)
 	return alias_kind(config);
 }
 
+/* Loads that take longer than @cycles: by the cache that has them, whatever their translation. */
+static int slow_loads(uint64_t cycles)
+{
+	const struct machine *machine = &core_settings()->machine;
+
+	if (cycles > UINT16_MAX)
+		return -EINVAL;
+	if (!machine->width)
+		machine = &tly_machine_reference;
+	if (cycles < MACHINE_L1_HIT)
+		return CORE_LOADS;
+	if (cycles < machine->l2_hit)
+		return CORE_L1D_LOAD_MISSES;
+	if (cycles < machine->llc_hit)
+		return CORE_LLC_LOADS;
+	return cycles < machine->memory ? CORE_LLC_LOAD_MISSES : CORE_ZERO;
+}
+
+static bool has_latency(uint64_t config)
+{
+	config &= ~RAW_IGNORED;
+	return config == CORE_RAW_KIND(CORE_LOADS) || config == CODE_SLOW_LOADS;
+}
+
 /* ---- breakpoints ---- */
 
 /* The kernel's half of the addresses: no user code gets there. */
@@ -426,6 +457,8 @@ int core_encoding(const struct perf_event_attr *attr)
 		if (attr->type != PERF_TYPE_RAW && attr->type != pmu_type())
 			return -ENOENT;
 		kind = raw_kind(attr->config);
+		if (kind == CORE_LOADS && has_latency(attr->config))
+			kind = slow_loads(attr->config1);
 	}
 	if (kind < 0)
 		return kind;

@@ -167,6 +167,39 @@ static void the_architectural_codes_are_known_in_both_spellings(void **state)
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xd1), -EINVAL);
 }
 
+/* perf mem asks for loads that are slow, in config1. */
+static void loads_may_be_told_apart_by_how_long_they_take(void **state)
+{
+	static const struct {
+		uint64_t latency;
+		int kind;
+	} cases[] = {
+		{0, CORE_LOADS},
+		{3, CORE_LOADS},
+		{4, CORE_L1D_LOAD_MISSES},
+		{13, CORE_L1D_LOAD_MISSES},
+		{14, CORE_LLC_LOADS},
+		{30, CORE_LLC_LOADS},
+		{50, CORE_LLC_LOAD_MISSES},
+		{249, CORE_LLC_LOAD_MISSES},
+		{250, CORE_ZERO},
+		{65535, CORE_ZERO},
+		{65536, -EINVAL},
+	};
+	struct perf_event_attr attr = test_attr(PERF_TYPE_RAW, 0);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		attr.config1 = cases[i].latency;
+		attr.config = CORE_RAW_KIND(CORE_LOADS);
+		assert_int_equal(core_encoding(&attr), cases[i].kind);
+		attr.config = 0x5301cd;
+		assert_int_equal(core_encoding(&attr), cases[i].kind);
+		attr.config = 0x81d0;
+		assert_int_equal(core_encoding(&attr), CORE_LOADS);
+	}
+}
+
 /* As processors of Intel's before and since Ice Lake, and since Golden Cove, spell it. */
 static void on_an_intel_host_they_are_its_generations(void **state)
 {
@@ -316,6 +349,7 @@ int main(void)
 		TREE_CASE(every_kind_has_a_code_of_our_own),
 		TREE_CASE(the_codes_of_our_own_stay_what_they_are),
 		TREE_CASE(the_architectural_codes_are_known_in_both_spellings),
+		TREE_CASE(loads_may_be_told_apart_by_how_long_they_take),
 		TREE_CASE(on_an_intel_host_they_are_its_generations),
 		TREE_CASE(on_an_amd_host_raw_codes_are_amds),
 		TREE_CASE(other_types_do_not_exist),

@@ -19,9 +19,6 @@
 #include "runtime/translate/decode.h"
 #include "runtime/translate/translate.h"
 
-/* A load that L1 has. */
-enum { L1_LATENCY = 4 };
-
 struct walk {
 	struct single *s;
 	struct block *part; /* with room for two accesses */
@@ -100,7 +97,7 @@ static uint64_t page_source(const struct misses *before, const struct misses *no
 static uint32_t latency(const struct machine *machine, const struct misses *before,
 			const struct misses *now)
 {
-	uint32_t cycles = now->l1 == before->l1		  ? L1_LATENCY
+	uint32_t cycles = now->l1 == before->l1		  ? MACHINE_L1_HIT
 			  : now->far == before->far	  ? machine->l2_hit
 			  : now->memory == before->memory ? machine->llc_hit
 							  : machine->memory;

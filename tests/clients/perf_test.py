@@ -312,6 +312,28 @@ def case_annotate_shows_the_loop():
     check(5 <= len(loop) <= 15, 'instructions of the loop, of about the same share:\n' + done.stdout)
 
 
+def case_record_of_loads_that_are_slow():
+    path, _ = record('-e', 'cpu/mem-loads,ldlat=30/P', '-c', '1', '-d', '-W')
+    samples = [line.split() for line in perf(
+        'script', '-i', path, '-F', 'addr,weight').stdout.splitlines()]
+    check(len(samples) > 20, 'the start of a program misses more than %d times' % len(samples))
+    for address, weight in samples:
+        check(int(address, 16) and int(weight) >= 50, '%s took %s' % (address, weight))
+
+
+def case_mem_record_finds_its_events():
+    with open('/proc/cpuinfo', encoding='ascii') as cpuinfo:
+        if 'GenuineIntel' not in cpuinfo.read():
+            skip("on others perf mem wants the vendor's own unit")
+    path = path_of('mem.data')
+    perf('mem', 'record', '-o', path, WORK, str(TURNS))
+    events = perf('evlist', '-i', path).stdout.split()
+    equal(events, ['cpu/mem-loads,ldlat=30/P', 'cpu/mem-stores/P'])
+    levels = perf('script', '-i', path, '-F', 'event,data_src').stdout
+    check(re.search(r'mem-loads.*\|OP LOAD\|LVL (L3|Local RAM)', levels), levels[:2000])
+    check(re.search(r'mem-stores.*\|OP STORE\|', levels), levels[:2000])
+
+
 # ---- events that the kernel counts ----
 
 def need_trace_points():
