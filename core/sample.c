@@ -312,7 +312,8 @@ void core_sample(struct core_event *event, const struct core_hit *hit)
 	sample.stack = 0;
 	sample.aux = 0;
 	gather(&sample);
-	if (sample.exact)
+	/* As from the kernel only where somebody asked for it: others compare with USER. */
+	if (sample.exact && event->attr.precise_ip)
 		misc |= PERF_RECORD_MISC_EXACT_IP;
 	if (sample.size > SIZE_MAX_RECORD || !core_output_begin(&out, event, sample.size))
 		return;

@@ -69,6 +69,7 @@ static void leading_fields(void **state)
 	fake.cpu = 3;
 	fake.has_cause = true;
 	fake.cause = (struct core_cause){.ip = 0x4444, .address = 0x7777};
+	attr.precise_ip = 1;
 	record = shoot(&attr);
 	assert_int_equal(record->misc, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_EXACT_IP);
 	assert_int_equal(record->id.pid, 1000);
@@ -84,15 +85,21 @@ static void leading_fields(void **state)
 
 static void exactness(void **state)
 {
-	const struct perf_event_attr attr = sampling(PERF_SAMPLE_IP);
+	struct perf_event_attr attr = sampling(PERF_SAMPLE_IP);
 	const struct tally_record *record;
 
 	(void)state;
+	attr.precise_ip = 2;
 	record = shoot_at(&attr, CORE_CYCLES);
 	assert_int_equal(record->misc, PERF_RECORD_MISC_USER);
 	assert_int_equal(record->sample.ip, fake.regs[PERF_REG_X86_IP]);
 	fake.has_cause = true;
 	fake.cause.ip = 0x4444;
+	attr.precise_ip = 0;
+	record = shoot_at(&attr, CORE_CYCLES);
+	assert_int_equal(record->misc, PERF_RECORD_MISC_USER);
+	assert_int_equal(record->sample.ip, 0x4444);
+	attr.precise_ip = 2;
 	record = shoot_at(&attr, CORE_CYCLES);
 	assert_int_equal(record->misc, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_EXACT_IP);
 	assert_int_equal(record->sample.ip, 0x4444);
