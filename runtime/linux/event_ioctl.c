@@ -7,6 +7,7 @@
 #include "abi/source.h"
 #include "core/core.h"
 #include "core/hold.h"
+#include "core/sum.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/event_attr.h"
 #include "runtime/linux/event_calls.h"
@@ -27,13 +28,16 @@ static int64_t set_period(uint64_t event, uint64_t at)
 static int64_t get_source(uint64_t event, uint64_t argument)
 {
 	struct core_hold hold;
+	unsigned int kind;
+	uint64_t kinds;
 	uint32_t source;
 
 	if (!core_hold(&hold, event))
 		return -EBADF;
-	source = core_kind_bit(hold.event->kind) & CORE_KINDS_MODEL ? ABI_SOURCE_MODEL
-								    : ABI_SOURCE_EXACT;
+	kind = hold.event->kind;
 	core_hold_end(&hold);
+	kinds = core_is_sum(kind) ? core_sum_kinds(kind) : core_kind_bit(kind);
+	source = kinds & CORE_KINDS_MODEL ? ABI_SOURCE_MODEL : ABI_SOURCE_EXACT;
 	return copy_out(argument, &source, sizeof(source)) ? -EFAULT : 0;
 }
 

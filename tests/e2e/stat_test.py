@@ -151,6 +151,13 @@ def case_events_of_user_mode_alone_are_counted_there():
     contains(done.stderr, "run the command under 'tally run'")
 
 
+def case_sums_of_what_the_model_computes_are_the_models():
+    sources = {c['event']: c['source'] for c in stat(
+        '--pmu=user', '-e', 'tally::calls,r0151,re860', '--', 'true')['counts']}
+    equal(sources.pop('tally::calls'), 'user-mode')
+    equal(sorted(sources.values()), ['model', 'none'], "L1D misses, Intel's or AMD's")
+
+
 def case_it_says_what_will_be_slow():
     text = tally('stat', '-e', 'cycles,instructions,branch-misses', '--', 'true').stderr
     if 'user mode counts' not in text:
