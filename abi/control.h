@@ -28,6 +28,8 @@ enum control {
 	CONTROL_CLOCK,
 	/* Some events wait for counters: they are to take turns. */
 	CONTROL_CROWDED,
+	/* The sender waits for a lock of @owner's, who may be stopped. */
+	CONTROL_HELD_UP,
 };
 
 struct control_message {
@@ -35,7 +37,7 @@ struct control_message {
 	uint32_t event, generation;
 	int32_t pid;	/* CONTROL_WATCH: of the process, as that itself sees it, */
 	uint32_t own;	/* which is the sender if this is 1 */
-	uint32_t owner; /* CONTROL_MAPPED */
+	uint32_t owner; /* CONTROL_MAPPED, CONTROL_HELD_UP */
 };
 
 /*

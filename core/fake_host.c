@@ -10,6 +10,7 @@
 #include "core/attach.h"
 #include "core/count.h"
 #include "core/counter.h"
+#include "core/lock.h"
 #include "core/output.h"
 #include "core/schedule.h"
 
@@ -65,6 +66,13 @@ bool core_host_owner_alive(uint32_t owner)
 bool core_host_alive(const struct core_task *task)
 {
 	return (int32_t)core_page(task) != fake.dead;
+}
+
+void core_host_held_up(uint32_t owner)
+{
+	fake.halted = owner;
+	if (fake.halted_lock)
+		core_unlock(fake.halted_lock);
 }
 
 void core_host_pause(unsigned int turn)

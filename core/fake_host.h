@@ -34,6 +34,8 @@ extern _Thread_local struct fake_host {
 	int32_t tid, dead;	 /* of the caller, and of one who has died */
 	struct core_task *task;	 /* the caller */
 	void (*meanwhile)(void); /* once, when it has looked at the time */
+	uint32_t halted;	 /* who was found to hold others up, */
+	uint32_t *halted_lock;	 /* and then gives this back */
 
 	uint64_t software[64]; /* by enum core_kind */
 	uint64_t regs[PERF_REG_X86_64_MAX];

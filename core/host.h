@@ -60,6 +60,10 @@ bool core_host_owner_alive(uint32_t owner);
 /* Whether @task's thread is still there, or about to come. */
 bool core_host_alive(const struct core_task *task);
 
+/* The caller waits for a lock of @owner's, and has done so for some ms: if its process is stopped,
+ * that is to be helped. */
+void core_host_held_up(uint32_t owner);
+
 /* While waiting for a lock, the @turn-th time: let others run. Longer and longer: who has it shall
  * get the processor, of those that want it there may be many. */
 void core_host_pause(unsigned int turn);

@@ -10,6 +10,7 @@
 
 #include "core/arena.h"
 #include "core/fake_ring.h"
+#include "core/lock.h"
 #include "core/test_tree.h"
 #include "core/time.h"
 
@@ -148,6 +149,25 @@ static void who_was_killed_ends_like_others(void **state)
 	assert_int_equal(state_of(event), CORE_EXITED);
 	assert_int_equal(tree_value(event), 3);
 	assert_int_equal(core_tree()->live, FIRST_PAGE);
+}
+
+/* Who stops may have a lock. */
+static void who_is_stopped_is_told_of(void **state)
+{
+	const uint32_t owner = 4711;
+	uint32_t *locks[] = {&core_tree()->lock, &core_everybody()->lock, &fake.task->lock};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(locks) / sizeof(*locks); i++) {
+		assert_false(core_has_lock(owner));
+		*locks[i] = owner;
+		assert_true(core_has_lock(owner));
+		fake.halted = 0;
+		fake.halted_lock = locks[i];
+		assert_false(core_lock(locks[i]));
+		assert_int_equal(fake.halted, owner);
+		core_unlock(locks[i]);
+	}
 }
 
 static void exec_enables_and_removes(void **state)
@@ -407,6 +427,7 @@ int main(void)
 		TREE_CASE(nothing_is_done_to_what_has_been_closed),
 		TREE_CASE(what_was_being_opened_goes_on_while_it_is_mapped),
 		TREE_CASE(who_was_killed_ends_like_others),
+		TREE_CASE(who_is_stopped_is_told_of),
 		TREE_CASE(exec_enables_and_removes),
 		TREE_CASE(nothing_is_counted_in_no_time),
 		TREE_CASE(copies_are_enabled_and_removed_on_exec_too),

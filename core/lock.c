@@ -3,7 +3,9 @@
 
 #include <stdbool.h>
 
+#include "core/arena.h"
 #include "core/host.h"
+#include "core/ring.h"
 
 /* Tries before somebody else is let run, and turns of that before the owner is looked for. */
 enum { SPINS = 200, TURNS = 16 };
@@ -30,6 +32,16 @@ static bool gone(uint32_t owner, uint32_t me)
 	return owner && (owner == me || !core_host_owner_alive(owner));
 }
 
+/* False: the lock is ours, whose owner is gone. */
+static bool wait_on(uint32_t *lock, uint32_t owner, uint32_t me)
+{
+	if (gone(owner, me))
+		return !take(lock, owner, me);
+	if (owner)
+		core_host_held_up(owner);
+	return true;
+}
+
 bool core_lock(uint32_t *lock)
 {
 	uint32_t me = core_host_owner();
@@ -39,7 +51,7 @@ bool core_lock(uint32_t *lock)
 	for (unsigned int turn = 0; !spin(lock, me); turn++) {
 		uint32_t owner = __atomic_load_n(lock, __ATOMIC_RELAXED);
 
-		if (turn % TURNS == TURNS - 1 && gone(owner, me) && take(lock, owner, me))
+		if (turn % TURNS == TURNS - 1 && !wait_on(lock, owner, me))
 			return true;
 		core_host_pause(turn);
 	}
@@ -49,4 +61,24 @@ bool core_lock(uint32_t *lock)
 void core_unlock(uint32_t *lock)
 {
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+static bool is_of(const uint32_t *lock, uint32_t owner)
+{
+	return __atomic_load_n(lock, __ATOMIC_ACQUIRE) == owner;
+}
+
+bool core_has_lock(uint32_t owner)
+{
+	const uint32_t pages = core_tree()->pages, rings = core_rings_made();
+
+	if (is_of(&core_tree()->lock, owner))
+		return true;
+	for (uint32_t page = 0; page <= pages; page++)
+		if (is_of(&core_task(page)->lock, owner))
+			return true;
+	for (uint32_t i = 1; i <= rings; i++)
+		if (is_of(&core_ring(i)->lock, owner))
+			return true;
+	return false;
 }

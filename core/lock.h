@@ -6,7 +6,8 @@
  * left it: each list can be walked, as elements are complete before they are linked, but not all is
  * there that should be, or gone that should be. core/repair.h says what becomes of that.
  *
- * Held for less than a microsecond, or a system call or two; nothing waits while it holds one.
+ * Held for less than a microsecond, or a system call or two; nothing waits while it holds one but
+ * for the next. Who waits for long says so (core_host_held_up()), as the owner may be stopped.
  */
 #ifndef CORE_LOCK_H
 #define CORE_LOCK_H
@@ -17,6 +18,9 @@
 /* True: who had it is gone, and may have been in the middle of anything. */
 bool core_lock(uint32_t *lock);
 void core_unlock(uint32_t *lock);
+
+/* Whether some lock in the arena is @owner's just now. */
+bool core_has_lock(uint32_t owner);
 
 /* How long core_host_pause() is to be; 0: until others that run had their turn. */
 static inline uint64_t core_pause_ns(unsigned int turn)

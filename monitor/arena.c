@@ -95,6 +95,20 @@ bool arena_owner_there(uint32_t owner)
 	       arena_locked(page);
 }
 
+pid_t arena_process(uint32_t page)
+{
+	struct flock lock = lock_of(page * ARENA_PAGE, ARENA_PAGE);
+
+	return fcntl(arena.fd, F_GETLK, &lock) || lock.l_type == F_UNLCK ? 0 : lock.l_pid;
+}
+
+uint32_t arena_owner_of(uint32_t page)
+{
+	const uint32_t *as = word_of(page, ARENA_INCARNATION);
+
+	return ARENA_OWNER(page, __atomic_load_n(as, __ATOMIC_ACQUIRE));
+}
+
 bool arena_abandoned(uint32_t page)
 {
 	uint32_t giver = __atomic_load_n(word_of(page, ARENA_HANDED_OVER), __ATOMIC_ACQUIRE);

@@ -365,6 +365,9 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 	case CONTROL_CROWDED:
 		events_crowded();
 		break;
+	case CONTROL_HELD_UP:
+		halted_help(message->owner);
+		break;
 	}
 	if (fd >= 0)
 		close(fd);

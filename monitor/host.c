@@ -71,6 +71,11 @@ bool core_host_alive(const struct core_task *task)
 	return arena_locked(core_page(task));
 }
 
+void core_host_held_up(uint32_t owner)
+{
+	halted_help(owner);
+}
+
 void core_host_pause(unsigned int turn)
 {
 	const uint64_t ns = core_pause_ns(turn);

@@ -151,6 +151,8 @@ static bool look_after(pid_t child, int *status)
 	while (waitpid(child, status, WNOHANG | WUNTRACED) == child) {
 		if (!WIFSTOPPED(*status))
 			return true;
+		/* For as long as that is we cannot help who waits for it. */
+		halted_help_all(child);
 		raise(SIGSTOP);
 		kill(child, SIGCONT);
 	}

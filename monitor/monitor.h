@@ -9,6 +9,7 @@
  *	clock.c		how fast the time stamp counter runs
  *	machine.c	the processor below, for who wants it modelled
  *	events.c	what the tree says on its socket: descriptors, wakeups, ends of processes
+ *	halted.c	processes that are stopped and hold others up
  *	host.c		what the event core asks of the monitor (core/host.h)
  */
 #ifndef MONITOR_MONITOR_H
@@ -18,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <tally/error.h>
 
@@ -62,6 +64,9 @@ uint32_t arena_used(void);
 /* The record lock that says who has a page: whether anybody does. */
 bool arena_locked(uint32_t page);
 bool arena_owner_there(uint32_t owner);
+/* Which process that is, in our name space, and the number of its thread for locks; 0: none. */
+pid_t arena_process(uint32_t page);
+uint32_t arena_owner_of(uint32_t page);
 /* The page is on its way, and who gives it away is gone: nobody will come. */
 bool arena_abandoned(uint32_t page);
 /* The process that was to take the page over is gone. */
@@ -72,6 +77,11 @@ uint32_t arena_asked(void);
 void arena_answer(uint32_t asked);
 /* What a thread's page says at ARENA_INSIDE. */
 bool arena_inside(uint32_t page);
+
+/* Lets who has that number, or each thread of that process, get rid of its locks if it is stopped.
+ */
+void halted_help(uint32_t owner);
+void halted_help_all(pid_t pid);
 
 /* Puts into the settings how fast the time stamp counter runs, unless they say it. It takes 2 ms,
  * or 10 where the kernel has had no event for a while. */

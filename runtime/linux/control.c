@@ -40,7 +40,9 @@ enum { MOMENT_NS = 500000, MOMENTS = 2000, FEW_MOMENTS = 10 };
 /* Who wakes others may hold locks. */
 static int patience(const struct control_message *message)
 {
-	return message->what == CONTROL_WAKE ? FEW_MOMENTS : MOMENTS;
+	const bool few = message->what == CONTROL_WAKE || message->what == CONTROL_HELD_UP;
+
+	return few ? FEW_MOMENTS : MOMENTS;
 }
 
 bool control_send(const struct control_message *message, int fd)

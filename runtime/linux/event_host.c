@@ -92,6 +92,11 @@ bool core_host_alive(const struct core_task *task)
 	return arena_alive(core_page(task));
 }
 
+void core_host_held_up(uint32_t owner)
+{
+	control_send(&(struct control_message){.what = CONTROL_HELD_UP, .owner = owner}, -1);
+}
+
 void core_host_pause(unsigned int turn)
 {
 	const struct {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A process may be stopped, by SIGSTOP or from the terminal, while one of its threads has a lock of
+ * the arena. Who waits for that says so, and the monitor lets the one thread go on until it has
+ * none: a tracer may do that. When it lets go of it the kernel stops it again, as its process still
+ * is; neither its parent nor its other threads are told of anything.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "abi/arena.h"
+#include "core/arena.h"
+#include "core/lock.h"
+#include "monitor/monitor.h"
+
+/*
+ * It takes the next lock before it can be stopped, often; and it is not looked at for long: it may
+ * wait for a lock itself, of somebody who is stopped, too, and is next.
+ */
+enum { ROUNDS = 200, LOOKS = 400, LOOK_NS = 50000 };
+
+/* What /proc/PID/task/TID/stat says: false if there is no such thread. */
+static bool look_at(pid_t pid, pid_t tid, char *state, pid_t *parent)
+{
+	char path[64], text[512];
+	const char *end;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	end = strrchr(text, ')');
+	return end && sscanf(end + 1, " %c %d", state, parent) == 2;
+}
+
+/*
+ * Whether the thread is stopped, and by no tracer. Its numbers are those of its own name space:
+ * they are ours, too, if the process that has its page is the one of that number. A vfork child's
+ * is its parent's.
+ */
+static bool is_stopped(uint32_t page)
+{
+	const struct core_task *task = core_task(page);
+	const pid_t has_page = arena_process(page);
+	pid_t parent;
+	char state;
+
+	return has_page && look_at(task->pid, task->tid, &state, &parent) && state == 'T' &&
+	       (has_page == task->pid || has_page == parent);
+}
+
+/* What it is stopped for now is its tracer's to know; a signal that it is about to get goes on. */
+static int signal_of(int status)
+{
+	return status >> 16 ? 0 : WSTOPSIG(status);
+}
+
+/*
+ * Until it has no lock, or is stopped by something else, which is in @status then. Who is stopped
+ * already must not be interrupted: it would be stopped once more. False: it is gone.
+ */
+static bool let_run(pid_t tid, uint32_t owner, int *looks, int *status)
+{
+	ptrace(PTRACE_CONT, tid, NULL, (long)signal_of(*status));
+	for (; *looks > 0 && core_has_lock(owner); --*looks) {
+		if (waitpid(tid, status, __WALL | WNOHANG))
+			return WIFSTOPPED(*status);
+		nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+	}
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	return waitpid(tid, status, __WALL) == tid && WIFSTOPPED(*status);
+}
+
+static void help(pid_t tid, uint32_t owner)
+{
+	int status, looks = LOOKS;
+	bool there;
+
+	/* It may have gone on meanwhile. */
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
+		return;
+	there = waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status);
+	for (int i = 0; there && looks > 0 && i < ROUNDS && core_has_lock(owner); i++)
+		there = let_run(tid, owner, &looks, &status);
+	if (there)
+		ptrace(PTRACE_DETACH, tid, NULL, (long)signal_of(status));
+}
+
+void halted_help(uint32_t owner)
+{
+	const uint32_t page = ARENA_OWNER_PAGE(owner);
+
+	if (page && page <= arena_used() && core_has_lock(owner) && arena_owner_there(owner) &&
+	    is_stopped(page))
+		help(core_task(page)->tid, owner);
+}
+
+void halted_help_all(pid_t pid)
+{
+	const uint32_t used = arena_used();
+
+	for (uint32_t page = 1; page <= used; page++)
+		if (core_task(page)->pid == pid)
+			halted_help(arena_owner_of(page));
+}
