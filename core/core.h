@@ -147,6 +147,7 @@ int core_group_check(uint64_t group);
 /* Whom an event measures. */
 struct core_target {
 	struct core_task *task; /* NULL: every task */
+	int32_t tid;		/* of the thread that was found there; 0: it is sure to be there */
 	int cpu;		/* -1: any */
 	uint64_t cgroup;	/* PERF_FLAG_PID_CGROUP: the cgroup's number; 0: any */
 };

@@ -151,6 +151,26 @@ static void who_was_killed_ends_like_others(void **state)
 	assert_int_equal(core_tree()->live, FIRST_PAGE);
 }
 
+/* It was found, and ended before the event was opened. */
+static void a_page_of_another_is_not_measured(void **state)
+{
+	const struct perf_event_attr attr = test_instructions();
+	const struct core_rights rights = {.attach = true};
+	struct core_task *task = tree_clone(2, 0);
+	struct core_target target = {.task = task, .tid = task->tid, .cpu = -1};
+	struct padded_attr padded = test_padded(&attr);
+	int64_t event = core_open(&padded.attr, &target, 0, 0, &rights);
+
+	(void)state;
+	assert_true(event > 0);
+	tree_close((uint32_t)event);
+	task->tid++;
+	assert_int_equal(core_open(&padded.attr, &target, 0, 0, &rights), -ESRCH);
+	task->tid--;
+	core_task_exit(task);
+	assert_int_equal(core_open(&padded.attr, &target, 0, 0, &rights), -ESRCH);
+}
+
 /* Who stops may have a lock. */
 static void who_is_stopped_is_told_of(void **state)
 {
@@ -427,6 +447,7 @@ int main(void)
 		TREE_CASE(nothing_is_done_to_what_has_been_closed),
 		TREE_CASE(what_was_being_opened_goes_on_while_it_is_mapped),
 		TREE_CASE(who_was_killed_ends_like_others),
+		TREE_CASE(a_page_of_another_is_not_measured),
 		TREE_CASE(who_is_stopped_is_told_of),
 		TREE_CASE(exec_enables_and_removes),
 		TREE_CASE(nothing_is_counted_in_no_time),

@@ -225,7 +225,9 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	struct core_task *caller = core_host_task();
 	int err;
 
-	if (target->task && !target->task->live)
+	/* Somebody else may have its page by now. */
+	if (target->task &&
+	    (!target->task->live || (target->tid && target->task->tid != target->tid)))
 		return -ESRCH;
 	if (leader && !core_is_named(leader, group))
 		return -EBADF;

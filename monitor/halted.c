@@ -18,6 +18,7 @@
 
 #include "abi/arena.h"
 #include "core/arena.h"
+#include "core/host.h"
 #include "core/lock.h"
 #include "monitor/monitor.h"
 
@@ -26,6 +27,14 @@
  * wait for a lock itself, of somebody who is stopped, too, and is next.
  */
 enum { ROUNDS = 200, LOOKS = 400, LOOK_NS = 50000 };
+
+/* Where nobody asks again: on a busy machine it may take long until it gets to run. */
+enum { PATIENCE_S = 2 };
+
+static void pause_for_a_look(void)
+{
+	nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+}
 
 /* What /proc/PID/task/TID/stat says: false if there is no such thread. */
 static bool look_at(pid_t pid, pid_t tid, char *state, pid_t *parent)
@@ -80,7 +89,7 @@ static bool let_run(pid_t tid, uint32_t owner, int *looks, int *status)
 	for (; *looks > 0 && core_has_lock(owner); --*looks) {
 		if (waitpid(tid, status, __WALL | WNOHANG))
 			return WIFSTOPPED(*status);
-		nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+		pause_for_a_look();
 	}
 	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	return waitpid(tid, status, __WALL) == tid && WIFSTOPPED(*status);
@@ -110,11 +119,22 @@ void halted_help(uint32_t owner)
 		help(core_task(page)->tid, owner);
 }
 
+static void help_for_long(uint32_t owner)
+{
+	const uint64_t second = 1000000000,
+		       end = core_host_clock(CLOCK_MONOTONIC) + PATIENCE_S * second;
+
+	while (core_has_lock(owner) && core_host_clock(CLOCK_MONOTONIC) < end) {
+		halted_help(owner);
+		pause_for_a_look();
+	}
+}
+
 void halted_help_all(pid_t pid)
 {
 	const uint32_t used = arena_used();
 
 	for (uint32_t page = 1; page <= used; page++)
 		if (core_task(page)->pid == pid)
-			halted_help(arena_owner_of(page));
+			help_for_long(arena_owner_of(page));
 }

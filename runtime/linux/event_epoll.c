@@ -17,16 +17,19 @@
 #include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
+#include "runtime/linux/task.h"
 #include "runtime/lock.h"
 #include "runtime/sys.h"
 
 enum { WATCHED = 4096 };
 
 struct watched {
+	uint32_t table; /* of descriptors, in which these are */
 	int epoll, fd;
 	uint64_t event; /* its name; 0: unused */
 	uint32_t wanted;
 	uint64_t data;
+	uint64_t noted; /* event_fds_now() */
 };
 
 static struct watched *watched;
@@ -38,24 +41,31 @@ static bool is_open(const struct watched *item)
 	return item->event && core_named(item->event)->generation == item->event >> 32;
 }
 
+static bool is_in(const struct watched *item, int epoll)
+{
+	return is_open(item) && item->epoll == epoll && item->table == task_self()->table;
+}
+
+/* With the lock held: an unused one, or NULL. */
+static struct watched *unused_place(void)
+{
+	for (unsigned int i = 0; i < nr_watched; i++)
+		if (!is_open(&watched[i]))
+			return &watched[i];
+	return nr_watched < WATCHED ? &watched[nr_watched++] : NULL;
+}
+
 /* With the lock held: that of @fd in @epoll, or an unused one, or NULL. */
 static struct watched *place_for(int epoll, int fd)
 {
-	struct watched *unused = NULL;
-
 	if (!watched)
 		watched = memory_allocate(WATCHED * sizeof(*watched), 0);
 	if (!watched)
 		return NULL;
-	for (unsigned int i = 0; i < nr_watched; i++) {
-		if (!is_open(&watched[i]))
-			unused = &watched[i];
-		else if (watched[i].epoll == epoll && watched[i].fd == fd)
+	for (unsigned int i = 0; i < nr_watched; i++)
+		if (is_in(&watched[i], epoll) && watched[i].fd == fd)
 			return &watched[i];
-	}
-	if (!unused && nr_watched < WATCHED)
-		unused = &watched[nr_watched++];
-	return unused;
+	return unused_place();
 }
 
 static void remember(int epoll, int fd, uint64_t event, const struct epoll_event *what)
@@ -66,12 +76,45 @@ static void remember(int epoll, int fd, uint64_t event, const struct epoll_event
 	place = place_for(epoll, fd);
 	if (place)
 		*place = (struct watched){
+			.table = task_self()->table,
+			.noted = event_fds_now(),
 			.epoll = epoll,
 			.fd = fd,
 			.event = what ? event : 0,
 			.wanted = what ? what->events : 0,
 			.data = what ? what->data : 0,
 		};
+	lock_give(&event_epoll_lock);
+}
+
+void event_epoll_closed(uint64_t first, uint64_t last, uint64_t before)
+{
+	/* A vfork child's numbers are a copy of its parent's. */
+	if (!nr_watched || task_self()->vfork)
+		return;
+	lock_take(&event_epoll_lock);
+	for (unsigned int i = 0; i < nr_watched; i++) {
+		struct watched *item = &watched[i];
+
+		if (item->table == task_self()->table && (uint64_t)item->epoll >= first &&
+		    (uint64_t)item->epoll <= last && item->noted < before)
+			item->event = 0;
+	}
+	lock_give(&event_epoll_lock);
+}
+
+void event_epoll_part(uint32_t from, uint32_t to)
+{
+	struct watched *place;
+
+	lock_take(&event_epoll_lock);
+	for (unsigned int i = 0, nr = nr_watched; i < nr; i++) {
+		place = is_open(&watched[i]) && watched[i].table == from ? unused_place() : NULL;
+		if (place) {
+			*place = watched[i];
+			place->table = to;
+		}
+	}
 	lock_give(&event_epoll_lock);
 }
 
@@ -117,8 +160,7 @@ static bool next_watched(int epoll, unsigned int *i, const uint64_t *data, struc
 
 	lock_take(&event_epoll_lock);
 	for (; *i < nr_watched && !any; (*i)++)
-		if (is_open(&watched[*i]) && watched[*i].epoll == epoll &&
-		    (!data || watched[*i].data == *data)) {
+		if (is_in(&watched[*i], epoll) && (!data || watched[*i].data == *data)) {
 			*found = watched[*i];
 			any = true;
 		}

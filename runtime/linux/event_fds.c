@@ -15,6 +15,7 @@
 #include "core/core.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/control.h"
+#include "runtime/linux/event_poll.h"
 #include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/task.h"
@@ -37,7 +38,16 @@ struct lock event_fds_lock;
 /* The numbers of a vfork child are its own, the table is its parent's. */
 static bool has_own_numbers(void)
 {
-	return task_self()->vfork || task_self()->own_numbers;
+	return task_self()->vfork || task_self()->table;
+}
+
+uint32_t event_fds_part(uint32_t from)
+{
+	static uint32_t tables;
+	const uint32_t to = __atomic_add_fetch(&tables, 1, __ATOMIC_RELAXED);
+
+	event_epoll_part(from, to);
+	return to;
 }
 
 static bool remembers(uint64_t fd)

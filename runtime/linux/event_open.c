@@ -58,6 +58,7 @@ static int64_t find_task(struct event_request *request, struct thread *thread)
 	if (!page)
 		return may_attach(request->pid) ? -ESRCH : -EACCES;
 	request->target.task = core_task(page);
+	request->target.tid = request->pid;
 	request->rights.attach = may_attach(request->pid);
 	return 0;
 }

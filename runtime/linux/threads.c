@@ -19,6 +19,7 @@
 #include "runtime/linux/arena.h"
 #include "runtime/linux/brk.h"
 #include "runtime/linux/event_calls.h"
+#include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_joined.h"
 #include "runtime/linux/clock_timer.h"
 #include "runtime/linux/copy.h"
@@ -49,7 +50,7 @@ void threads_set_gs(uint64_t base)
 
 void threads_unshared(struct thread *thread)
 {
-	thread->task->own_numbers = true;
+	thread->task->table = event_fds_part(thread->task->table);
 	slots_tables_part();
 	arena_hold(thread, thread->task->owner);
 }
@@ -178,7 +179,7 @@ void thread_begin(struct task *task)
 	settle(task);
 	if (forked)
 		translate_forked(task->thread);
-	else if (!kept)
+	else
 		translate_thread(task->thread);
 	if (kept)
 		tasks_begun(task->thread);
@@ -205,6 +206,9 @@ static struct signal_actions *actions_for(const struct task *parent, uint64_t fl
 /* Makes the child's side ready. @rsp is the program's, 0 for the parent's. */
 static bool conceive(struct task *child, struct thread *parent, uint64_t flags, uint64_t rsp)
 {
+	/* What a vfork child does to its own goes with it. */
+	const bool own_table = flags & CLONE_VM && !(flags & (CLONE_FILES | CLONE_VFORK));
+
 	child->actions = actions_for(parent->task, flags);
 	if (!child->actions)
 		return false;
@@ -215,7 +219,7 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	child->vfork = flags & CLONE_VM && flags & CLONE_VFORK;
 	child->apart = flags & CLONE_VM && !(flags & (CLONE_VFORK | CLONE_THREAD));
 	child->clear = flags & CLONE_CLEAR_SIGHAND;
-	child->own_numbers = parent->task->own_numbers;
+	child->table = own_table ? event_fds_part(parent->task->table) : parent->task->table;
 	child->waiting = false;
 	child->handed_over = false;
 	child->exec_lists = NULL;
@@ -229,12 +233,10 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 		child->stack = (stack_t){.ss_flags = SS_DISABLE};
 	child->forked = !(flags & CLONE_VM);
 	/* Its page of the arena would be free with its parent's end: not from there. */
-	if (flags & CLONE_VM && !(flags & (CLONE_FILES | CLONE_VFORK)))
+	if (own_table)
 		child->thread = slot_own_thread(child);
 	slot_thread(child);
 	child->thread->handed_over = child->forked ? arena_owner(parent) : 0;
-	if (!child->forked)
-		translate_thread(child->thread);
 	tasks_begin(child->thread, parent, flags);
 	return true;
 }
@@ -303,7 +305,7 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 	int64_t result;
 
 	/* What it takes is locked under its own table. */
-	if (thread->task->vfork || thread->task->own_numbers)
+	if (thread->task->vfork || thread->task->table)
 		slots_tables_part();
 	child = slot_take();
 	if (!child)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -138,6 +139,73 @@ static void case_epoll(void)
 	TRY(epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &item));
 	TRY(epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL));
 	TRY(epoll_wait(epoll, &seen, 1, 10));
+}
+
+/* An event of which there is something to see for good, and who watches it. */
+static int watch_what_has_ended(void)
+{
+	struct epoll_event item = {.events = EPOLLIN, .data.u64 = 1};
+	int go, fd, status, epoll = epoll_create1(0);
+	char *ring;
+	pid_t child = start_child(&go, 0);
+
+	fd = sampled(child, &ring);
+	need(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &item));
+	need(!close(go));
+	need(waitpid(child, &status, 0) == child);
+	need(epoll_wait(epoll, &item, 1, 10000) == 1);
+	return epoll;
+}
+
+/* Who watches nothing has nothing to see, whatever its number was before. */
+static void case_epoll_of_a_number(void)
+{
+	struct epoll_event item = {.events = EPOLLIN, .data.u64 = 1};
+	int first, ends[2];
+
+	close(own_faults());
+	need(!pipe(ends));
+	first = watch_what_has_ended();
+	need(dup2(epoll_create1(0), first) == first);
+	TRY(epoll_wait(first, &item, 1, 0));
+	TRY(epoll_ctl(first, EPOLL_CTL_ADD, ends[0], &item));
+	TRY(epoll_wait(first, &item, 1, 0));
+	first = watch_what_has_ended();
+	need(!close(first));
+	need(epoll_create1(0) == first);
+	TRY(epoll_wait(first, &item, 1, 0));
+}
+
+struct own_table {
+	int epoll, seen, waited;
+};
+
+/* Its numbers are those of the other threads at first, and then its own. */
+static void *in_own_table(void *argument)
+{
+	struct own_table *what = argument;
+	struct epoll_event item;
+
+	need(!unshare(CLONE_FILES));
+	what->seen = epoll_wait(what->epoll, &item, 1, 0);
+	need(!close(what->epoll));
+	need(epoll_create1(0) == what->epoll);
+	what->waited = epoll_wait(what->epoll, &item, 1, 0);
+	return NULL;
+}
+
+static void case_epoll_in_own_table(void)
+{
+	struct epoll_event item;
+	struct own_table what;
+	pthread_t thread;
+
+	close(own_faults());
+	what.epoll = watch_what_has_ended();
+	need(!pthread_create(&thread, NULL, in_own_table, &what));
+	need(!pthread_join(thread, NULL));
+	say("its own: %d, %d\n", what.seen, what.waited);
+	TRY(epoll_wait(what.epoll, &item, 1, 0));
 }
 
 static volatile sig_atomic_t signals, code, descriptor, band;
@@ -283,6 +351,8 @@ const struct test_case cases[] = {
 	{"poll_for_a_violent_end", case_poll_for_a_violent_end},
 	{"poll_is_taken", case_poll_is_taken},
 	{"epoll", case_epoll},
+	{"epoll_of_a_number", case_epoll_of_a_number},
+	{"epoll_in_own_table", case_epoll_in_own_table},
 	{"signal", case_signal},
 	{"blocked_sigtrap", case_blocked_sigtrap},
 	{"clock_of_no_time", case_clock_of_no_time},
