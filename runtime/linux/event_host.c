@@ -244,6 +244,16 @@ bool core_host_crowded(void)
 
 enum { OWNER_TID, OWNER_PID, OWNER_PGRP };
 
+/* The kernel has delivered such a signal, and the program has not seen it: to that it is pending,
+ * and those that do not queue are pending once. */
+static bool waits_already(int number)
+{
+	enum { FIRST_THAT_QUEUES = 32 };
+
+	return number < FIRST_THAT_QUEUES && thread_self()->pending & PENDING_NOTE &&
+	       task_self()->note.info.si_signo == number;
+}
+
 /* Where si_code is one of the kernel's, only the thread itself may send it to itself. */
 static bool send_to_self(const struct core_owner *owner, siginfo_t *info)
 {
@@ -251,7 +261,8 @@ static bool send_to_self(const struct core_owner *owner, siginfo_t *info)
 
 	if (owner->pid != tid && (owner->type != OWNER_PID || owner->pid != pid))
 		return false;
-	return !sys(__NR_rt_tgsigqueueinfo, pid, tid, info->si_signo, info);
+	return waits_already(info->si_signo) ||
+	       !sys(__NR_rt_tgsigqueueinfo, pid, tid, info->si_signo, info);
 }
 
 /*

@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -236,6 +237,31 @@ static void case_signal(void)
 	    descriptor == fd, (unsigned int)band);
 }
 
+/* Two events that are told of at once: the signal does not queue. */
+static void case_signal_for_two(void)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.watermark = 1,
+		.wakeup_watermark = 1,
+		.comm = 1,
+	};
+
+	handle(SIGIO, on_overflow, 0);
+	for (int i = 0; i < 2; i++) {
+		int fd = own_event(&attr);
+
+		map_ring(fd);
+		need(!fcntl(fd, F_SETOWN, getpid()));
+		need(!fcntl(fd, F_SETFL, O_ASYNC));
+	}
+	signals = 0;
+	need(!prctl(PR_SET_NAME, "two"));
+	say("signals: %d\n", (int)signals);
+}
+
 static volatile sig_atomic_t faulted, refused;
 static sigjmp_buf behind;
 
@@ -354,6 +380,7 @@ const struct test_case cases[] = {
 	{"epoll_of_a_number", case_epoll_of_a_number},
 	{"epoll_in_own_table", case_epoll_in_own_table},
 	{"signal", case_signal},
+	{"signal_for_two", case_signal_for_two},
 	{"blocked_sigtrap", case_blocked_sigtrap},
 	{"clock_of_no_time", case_clock_of_no_time},
 	{"clock_of_each_thread", case_clock_of_each_thread},
