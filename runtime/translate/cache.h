@@ -43,7 +43,7 @@ struct target {
 	uint32_t exits; /* the first one */
 	uint8_t kind;
 	uint8_t length; /* of the instruction there, where that matters */
-	uint16_t gone;	/* how far the farthest of them has gone: count.c */
+	uint16_t gone;	/* how far the farthest of them has gone: count_near.c */
 };
 
 struct exit {
@@ -108,7 +108,7 @@ struct lookup {
 	uint32_t jump_shift; /* the lowest bit of a target that chooses its place among the jumps */
 	uint32_t vectors;    /* how many registers from xmm15 down are the code's: vectors.h, */
 	uint32_t home;	     /* and where in the thread what they have belongs */
-	uint32_t looks;	     /* whether they are counters that it looks at: count.c */
+	uint32_t looks;	     /* whether they are counters that it looks at: count_near.c */
 };
 
 /* A slot of the hash by address, read and written in one piece, has the low half of the address
@@ -131,7 +131,7 @@ struct cache {
 	struct fragment *fragments;
 	struct target *targets;
 	struct exit *exits;
-	uint16_t *levels; /* of entries: how far who enters may have gone, at most: count.c */
+	uint16_t *levels; /* of entries: how far who enters may have gone, at most: count_near.c */
 	struct page *pages;
 	uint8_t *sources;
 	struct meta *meta; /* where all of them are */

@@ -19,27 +19,13 @@
  * elsewhere see what it has done but for a moment.
  *
  * Instructions of the program that touch the register get it, and keep it until something is to be
- * added (vectors.c).
- *
- * Where somebody waits for a counter to get to 0, it is looked now and then whether it has got
- * there, which is when it is not negative any more:
- *
- *	mov %rax, %gs:RAX; lahf; seto %al	if flags are not dead
- *	ptest SIGN(%rip), %xmm15
- *	jz out					as EXIT_DUE
- *	add $0x7f, %al; sahf; mov %gs:RAX, %rax
- *
- * That is late, by less than CORE_EARLY_INSNS instructions, and by as many the counter is early:
- * the thread goes on in code that checks in small steps (due.c). How late is bounded
- * whatever way the program goes. Each entry has a *level*, and each exit says how far the program
- * may have gone there since it was looked; exits lead to entries whose level is not below that
- * only, else it is looked before. So levels rise along each way without a look, as far as
- * COUNT_FAR, and each way round has one, usually before the branch that leads back. Where returns
- * and indirect jumps arrive it is always looked (branch.c).
+ * added (vectors.c). Where somebody waits for a counter to get to 0 it is looked now and then:
+ * count_near.c.
  */
 #include "runtime/translate/count.h"
 
 #include "runtime/translate/build.h"
+#include "runtime/translate/count_near.h"
 #include "runtime/translate/tables.h"
 #include "runtime/translate/vectors.h"
 
@@ -71,67 +57,7 @@ unsigned int count_registers(const struct instrumentation *does)
 	return pairs == 1 ? 1 : COUNT_PAIRS;
 }
 
-/* ---- what an instruction does ---- */
-
-static void count_operands(struct counts *counts, const struct insn *insn)
-{
-	struct insn_effects effects;
-
-	insn_effects(insn, &effects);
-	for (unsigned int i = 0; i < effects.nr_memory; i++) {
-		counts->of[CORE_LOADS] += effects.memory[i].access & ACCESS_R ? 1 : 0;
-		counts->of[CORE_STORES] += effects.memory[i].access & ACCESS_W ? 1 : 0;
-	}
-}
-
-/* What an instruction of a class does beside its operands; jcc as if it were not taken. */
-#define BRANCH [CORE_INSTRUCTIONS] = 1, [CORE_BRANCHES] = 1
-#define TAKEN  BRANCH, [CORE_BRANCHES_TAKEN] = 1
-
-static const struct counts of_class[] = {
-	[INSN_PLAIN] = {.of = {[CORE_INSTRUCTIONS] = 1}},
-	[INSN_JCC] = {.of = {BRANCH, [CORE_BRANCHES_CONDITIONAL] = 1}},
-	[INSN_JMP] = {.of = {TAKEN}},
-	[INSN_JMP_INDIRECT] = {.of = {TAKEN, [CORE_BRANCHES_INDIRECT] = 1}},
-	[INSN_CALL] = {.of = {TAKEN, [CORE_CALLS] = 1}},
-	[INSN_CALL_INDIRECT] = {.of = {TAKEN, [CORE_CALLS] = 1, [CORE_BRANCHES_INDIRECT] = 1}},
-	[INSN_RET] = {.of = {TAKEN, [CORE_RETURNS] = 1}},
-	[INSN_FAR] = {.of = {[CORE_INSTRUCTIONS] = 1}},
-	[INSN_LOOP] = {.of = {BRANCH, [CORE_BRANCHES_CONDITIONAL] = 1}},
-	[INSN_SYSCALL] = {.of = {[CORE_INSTRUCTIONS] = 1}},
-	[INSN_INTERRUPT] = {.of = {[CORE_INSTRUCTIONS] = 1}},
-	[INSN_IRET] = {.of = {[CORE_INSTRUCTIONS] = 1}},
-	[INSN_XBEGIN] = {.of = {[CORE_INSTRUCTIONS] = 1}},
-};
-
-#define OPERANDS (CORE_KIND_BIT(CORE_LOADS) | CORE_KIND_BIT(CORE_STORES))
-
-static struct counts only(const struct count *c, const struct counts *counts)
-{
-	struct counts result;
-	uint64_t words[COUNT_WORDS];
-
-	__builtin_memcpy(words, counts, sizeof(words));
-	for (unsigned int i = 0; i < COUNT_WORDS; i++)
-		words[i] &= c->mask[i];
-	__builtin_memcpy(&result, words, sizeof(words));
-	return result;
-}
-
-struct counts count_insn(const struct count *c, const struct insn *insn)
-{
-	struct counts counts = of_class[insn->class];
-
-	if (c->kinds & OPERANDS)
-		count_operands(&counts, insn);
-	if (c->kinds & CORE_KINDS_FLOATING)
-		count_floating(&counts, insn);
-	return only(c, &counts);
-}
-
 /* ---- adding ---- */
-
-enum { ADD_BYTES = 9 };
 
 /* Where @first and @second lie together, 64 bits each. */
 static uint64_t amount(struct cache *cache, unsigned int first, unsigned int second)
@@ -187,7 +113,7 @@ static void add_pair(struct builder *b, unsigned int pair, struct counts *what, 
 	}
 }
 
-static void add(struct builder *b, struct counts what, uint64_t pc)
+void count_emit(struct builder *b, struct counts what, uint64_t pc)
 {
 	vectors_take_back(b);
 	for_each_vector(pair, b->count.pairs) add_pair(b, pair, &what, pc);
@@ -214,20 +140,10 @@ static struct counts all(const struct count *c)
 
 static void add_all(struct builder *b)
 {
-	add(b, all(&b->count), b->pc);
+	count_emit(b, all(&b->count), b->pc);
 }
 
 /* ---- where fragments are entered ---- */
-
-static bool is_marked(const struct builder *b, enum count_mark mark)
-{
-	return b->fragment->marks[mark] >> b->nr_insns & 1;
-}
-
-static void set_mark(struct builder *b, enum count_mark mark)
-{
-	b->fragment->marks[mark] |= 1UL << b->nr_insns;
-}
 
 void count_target(struct builder *b, uint64_t target)
 {
@@ -277,72 +193,9 @@ static bool leads_back(const struct builder *b)
 	return insn_target(&b->insn, b->pc) <= b->pc;
 }
 
-/* ---- whether a counter has got to 0 ---- */
-
-static uint64_t *sign_of(const struct cache *cache, unsigned int kind)
-{
-	return (uint64_t *)(cache->lookup.code + WAYS_OUT + AMOUNTS_BYTES + 16 * kind);
-}
-
-void count_init(struct cache *cache)
-{
-	if (!cache_counts_in_vectors(cache))
-		return;
-	for (unsigned int kind = 0; kind < COUNT_VECTOR_KINDS; kind++)
-		sign_of(cache, kind)[kind % 2] = 1UL << 63;
-}
-
-uint64_t count_looked(const struct cache *cache)
-{
-	return cache_counts_in_vectors(cache) ? cache->does.checked & CORE_KINDS_EXACT : 0;
-}
-
-/* ptest SIGN(%rip), %xmm; jz out */
-static void emit_near_check(struct builder *b, unsigned int kind, enum how how)
-{
-	struct count *c = &b->count;
-
-	EMIT(b, 0x66, 0x44, 0x0f, 0x38, 0x17);
-	emit8(b, 0x05 | (7 - kind / 2) << 3);
-	emit_relative(b, (uint64_t)sign_of(b->cache, kind));
-	EMIT(b, 0x0f, 0x84, 0, 0, 0, 0);
-	c->near[c->nr_near++] = (struct near){b->at, b->pc, how, c->left};
-}
-
-static void look(struct builder *b)
-{
-	enum how how = KEEPING_FLAGS;
-
-	if (due_flags_dead(b, b->pc))
-		set_mark(b, MARK_FREE);
-	if (is_marked(b, MARK_FREE))
-		how = FREELY;
-	due_borrow(b, b->pc, how);
-	for (unsigned int kind = 0; kind < COUNT_VECTOR_KINDS; kind++)
-		if (b->count.checked >> kind & 1)
-			emit_near_check(b, kind, how);
-	due_give_back(b, b->pc, how);
-	b->count.gone = 0;
-}
-
-static void emit_near_exit(struct builder *b, const struct near *near)
-{
-	const uint32_t relative = b->at - near->site;
-
-	__builtin_memcpy(near->site - 4, &relative, 4);
-	b->pc = near->pc;
-	b->count.left = near->left;
-	b->count.insn = (struct counts){0};
-	due_mark(b, near->pc, near->how);
-	due_give_back(b, near->pc, near->how);
-	add(b, near->left, near->pc);
-	emit_exit_jump(b, near->pc, EXIT_DUE);
-}
-
 /* ---- instructions ---- */
 
-/* Whether the next instruction is a jcc of the same block, by looking at bytes that are there. */
-static bool jcc_follows(const struct builder *b, uint64_t *target)
+bool count_jcc_follows(const struct builder *b, uint64_t *target)
 {
 	const uint64_t pc = b->pc + b->insn.length;
 	const uint8_t *next = b->code + b->insn.length;
@@ -365,91 +218,11 @@ static void look_ahead(struct builder *b)
 {
 	uint64_t target;
 
-	if (!jcc_follows(b, &target))
+	if (!count_jcc_follows(b, &target))
 		return;
-	set_mark(b, MARK_AHEAD);
+	count_set_mark(b, MARK_AHEAD);
 	if (target <= b->pc)
-		set_mark(b, MARK_BACK);
-}
-
-/* ---- how far the program has gone since it was looked ---- */
-
-/* As far as exits may have. Who is as far looks at the next occasion, and at COUNT_LIMIT anyway. */
-enum { COUNT_LIMIT = CORE_EARLY_INSNS - 4, COUNT_FAR = COUNT_LIMIT - 12 };
-
-/* What entries take that who is there first would not need, for those who come from elsewhere. */
-enum { COUNT_SLACK = 48, COUNT_SLACK_RETURN = 4 };
-
-_Static_assert((int)COUNT_SLACK < (int)COUNT_FAR && COUNT_INSNS < CORE_EARLY_INSNS / 2, "");
-
-unsigned int count_level(const struct builder *b)
-{
-	return is_marked(b, MARK_LOOKS) ? COUNT_FAR : b->count.gone;
-}
-
-static unsigned int larger(unsigned int a, unsigned int b)
-{
-	return a > b ? a : b;
-}
-
-/* b->pc is to be an entry: for all who want to go there. */
-static void meet(struct builder *b, unsigned int slack)
-{
-	struct count *c = &b->count;
-	unsigned int gone = cache_waiting(b->cache, b->pc) + slack;
-
-	if (gone > COUNT_FAR)
-		gone = COUNT_FAR;
-	for (unsigned int i = 0; i < b->nr_exits; i++)
-		if (b->draft->exits[i].to.pc == b->pc)
-			gone = larger(gone, b->draft->exits[i].to.gone);
-	for (unsigned int i = 0; i < b->nr_thunks; i++)
-		if (b->thunks[i].target == b->pc)
-			gone = larger(gone, b->thunks[i].gone);
-	c->gone = larger(c->gone, gone);
-}
-
-/* A rehearsal has the marks. */
-static bool keeps_near(const struct builder *b)
-{
-	return !b->asked && b->count.pairs && b->count.checked &&
-	       !(b->fragment->flags & FRAGMENT_STEP);
-}
-
-void count_returned(struct builder *b)
-{
-	b->count.gone = 0;
-	if (keeps_near(b))
-		meet(b, COUNT_SLACK_RETURN); /* hardly anybody comes otherwise */
-}
-
-/* Whether who goes to @target after @more instructions has to look before. */
-static bool too_far(const struct builder *b, uint64_t target, unsigned int more)
-{
-	unsigned int level = COUNT_FAR;
-
-	if (target == b->pc && more)
-		return true;
-	targets_level(b, target, &level);
-	return b->count.gone + more > level;
-}
-
-/* Whether this is the place to look for where the instruction at hand leads. */
-static bool leads_too_far(const struct builder *b)
-{
-	uint64_t target;
-
-	switch (b->insn.class) {
-	case INSN_CALL:
-	case INSN_JCC:
-	case INSN_LOOP:
-	case INSN_XBEGIN:
-		return too_far(b, insn_target(&b->insn, b->pc), 1);
-	case INSN_PLAIN: /* flags are likely to be dead here, and behind it they are not */
-		return !vectors_asked(b) && jcc_follows(b, &target) &&
-		       (b->count.gone + 2 > COUNT_FAR || too_far(b, target, 2));
-	}
-	return false;
+		count_set_mark(b, MARK_BACK);
 }
 
 void count_entry(struct builder *b)
@@ -459,31 +232,31 @@ void count_entry(struct builder *b)
 	if (!c->pairs)
 		return;
 	if (!b->asked && (is_call(&b->insn) || is_target(c, b->pc))) {
-		set_mark(b, MARK_ENTERED);
-		if (keeps_near(b))
-			meet(b, 0);
+		count_set_mark(b, MARK_ENTERED);
+		if (count_keeps_near(b))
+			count_meet(b, 0);
 	}
-	if (keeps_near(b) && leads_too_far(b))
-		set_mark(b, MARK_LOOKS);
-	if (keeps_near(b) && c->gone >= COUNT_LIMIT) {
-		set_mark(b, MARK_ENTERED);
-		set_mark(b, MARK_LOOKS);
+	if (count_keeps_near(b) && count_leads_too_far(b))
+		count_set_mark(b, MARK_LOOKS);
+	if (count_keeps_near(b) && count_must_look(b)) {
+		count_set_mark(b, MARK_ENTERED);
+		count_set_mark(b, MARK_LOOKS);
 	}
-	if (!is_marked(b, MARK_ENTERED) || is_even(b))
+	if (!count_is_marked(b, MARK_ENTERED) || is_even(b))
 		return;
 	mark_pc(b, b->pc, 0);
-	add(b, c->left, b->pc);
+	count_emit(b, c->left, b->pc);
 }
 
 /* Where who enters has to. */
 static bool looks_first(const struct builder *b)
 {
-	return is_marked(b, MARK_LOOKS) && is_marked(b, MARK_ENTERED);
+	return count_is_marked(b, MARK_LOOKS) && count_is_marked(b, MARK_ENTERED);
 }
 
 static bool looks_last(const struct builder *b)
 {
-	return is_marked(b, MARK_LOOKS) && !is_marked(b, MARK_ENTERED);
+	return count_is_marked(b, MARK_LOOKS) && !count_is_marked(b, MARK_ENTERED);
 }
 
 static void step_on(struct builder *b)
@@ -499,17 +272,17 @@ static void before_plain(struct builder *b)
 
 	if (!b->asked && !pairs)
 		look_ahead(b);
-	if (is_marked(b, MARK_AHEAD)) {
-		const struct counts ahead = only(c, &of_class[INSN_JCC]);
+	if (count_is_marked(b, MARK_AHEAD)) {
+		const struct counts ahead = count_jcc(c);
 		struct counts what = c->left;
 
 		count_add(&what, &c->insn);
 		count_add(&what, &ahead);
-		if (is_marked(b, MARK_BACK))
+		if (count_is_marked(b, MARK_BACK))
 			store(b);
-		add(b, what, b->pc);
+		count_emit(b, what, b->pc);
 		if (looks_last(b))
-			look(b);
+			count_look(b);
 	}
 	if (pairs)
 		vectors_lend(b, pairs);
@@ -528,7 +301,7 @@ void count_before(struct builder *b)
 		return;
 	}
 	if (looks_first(b))
-		look(b);
+		count_look(b);
 	c->insn = count_insn(c, &b->insn);
 	if (b->insn.class == INSN_PLAIN) { /* if it leaves, it calls count_leave() */
 		before_plain(b);
@@ -553,9 +326,9 @@ void count_before(struct builder *b)
 	case INSN_JMP_INDIRECT:
 		store(b);
 	}
-	add(b, what, b->pc);
+	count_emit(b, what, b->pc);
 	if (looks_last(b))
-		look(b);
+		count_look(b);
 	step_on(b);
 }
 
@@ -578,7 +351,7 @@ void count_after(struct builder *b)
 	c->insn = (struct counts){0};
 	if (c->left.of[CORE_LOADS] > MUCH || c->left.of[CORE_STORES] > MUCH) {
 		mark_pc(b, b->pc, 0);
-		add(b, c->left, b->pc);
+		count_emit(b, c->left, b->pc);
 	}
 }
 
@@ -590,14 +363,14 @@ void count_close(struct builder *b, bool goes_on)
 	}
 	if (!is_even(b)) {
 		mark_pc(b, b->pc, 0);
-		add(b, b->count.left, b->pc);
+		count_emit(b, b->count.left, b->pc);
 	}
 	if (!goes_on)
 		return;
-	if (keeps_near(b) && too_far(b, b->pc, 0))
-		set_mark(b, MARK_LOOKS);
-	if (is_marked(b, MARK_LOOKS))
-		look(b);
+	if (count_keeps_near(b) && count_too_far(b, b->pc, 0))
+		count_set_mark(b, MARK_LOOKS);
+	if (count_is_marked(b, MARK_LOOKS))
+		count_look(b);
 }
 
 bool count_tells_taken(const struct builder *b)
@@ -621,7 +394,7 @@ void count_taken(struct builder *b, uint64_t target)
 	count_add(&c->left, &taken);
 	c->insn = (struct counts){0};
 	mark_pc(b, target, 0);
-	add(b, taken, target);
+	count_emit(b, taken, target);
 	c->left = left;
 	c->insn = insn;
 }
@@ -644,24 +417,8 @@ void count_start(struct builder *b, struct late *late)
 	c->checked = c->kinds & b->cache->does.checked;
 	if (c->kinds && !c->pairs && !c->traced)
 		due_start(b, late);
-	if (keeps_near(b))
-		meet(b, COUNT_SLACK);
-}
-
-enum { CHECK_BYTES = 16, NEAR_BYTES = 28, KEEP_BYTES = 9 + 4 + 3 + 9 };
-
-static unsigned int nr_checked(const struct count *c)
-{
-	unsigned int n = 0;
-
-	for (uint64_t kinds = c->checked; kinds; kinds &= kinds - 1)
-		n++;
-	return n;
-}
-
-static unsigned int check_bytes(const struct count *c)
-{
-	return c->checked ? KEEP_BYTES + CHECK_BYTES * nr_checked(c) : 0;
+	if (count_keeps_near(b))
+		count_meet(b, COUNT_SLACK);
 }
 
 unsigned int count_before_bytes(const struct builder *b)
@@ -677,17 +434,16 @@ unsigned int count_before_bytes(const struct builder *b)
 		if (c->left.of[kind] > AMOUNTS_OF_SECOND - 4)
 			additions = 10;
 	return b->cache->lookup.vectors *
-		       (additions * ADD_BYTES + (lends ? 5 : 1) * VECTOR_MOVE_BYTES) +
-	       check_bytes(c);
+		       (additions * COUNT_ADD_BYTES + (lends ? 5 : 1) * VECTOR_MOVE_BYTES) +
+	       count_look_bytes(c);
 }
 
 unsigned int count_bytes(const struct builder *b)
 {
 	if (!b->count.pairs)
 		return (b->count.due.nr_late + b->count.due.lates) * b->count.due.bytes;
-	return b->cache->lookup.vectors * (10 * ADD_BYTES + 5 * VECTOR_MOVE_BYTES) +
-	       2 * check_bytes(&b->count) +
-	       b->count.nr_near * (NEAR_BYTES + b->cache->lookup.vectors * ADD_BYTES);
+	return b->cache->lookup.vectors * (10 * COUNT_ADD_BYTES + 5 * VECTOR_MOVE_BYTES) +
+	       2 * count_look_bytes(&b->count) + count_near_bytes(b);
 }
 
 void count_thunk(struct builder *b, const struct counts *counts)
@@ -707,14 +463,12 @@ void count_late(struct builder *b)
 {
 	if (!b->count.pairs)
 		due_late(b);
-	for (unsigned int i = 0; i < b->count.nr_near; i++)
-		emit_near_exit(b, &b->count.near[i]);
+	count_near_exits(b);
 }
 
 bool count_room(const struct builder *b)
 {
-	return b->count.pairs ? b->count.nr_near + 2 * nr_checked(&b->count) <= COUNT_NEAR_MAX
-			      : due_room(b);
+	return b->count.pairs ? count_near_room(&b->count) : due_room(b);
 }
 
 struct counts count_state(const struct builder *b, const struct state *state)

@@ -126,6 +126,9 @@ struct counts count_state(const struct builder *b, const struct state *state);
 /* What an instruction does, of the kinds that are counted. */
 struct counts count_insn(const struct count *c, const struct insn *insn);
 
+/* A jcc, as if it were not taken. */
+struct counts count_jcc(const struct count *c);
+
 /* Of floating point arithmetic. */
 void count_floating(struct counts *counts, const struct insn *insn);
 

@@ -52,7 +52,7 @@ struct thunk {
 	uint64_t address; /* of the return */
 	uint64_t target;
 	struct counts counts; /* of the call */
-	unsigned int gone;    /* count.c */
+	unsigned int gone;    /* count_near.c */
 };
 
 #define THUNK_INDIRECT 1 /* for a target in thread->target; no call has this one */
