@@ -203,6 +203,10 @@ int abi_must_open(const char *file, int line, const struct perf_event_attr *attr
 #define CHECK_REFUSED(attr, pid, cpu, group, flags, wanted)                                        \
 	CHECK_ERRNO(perf_open(attr, pid, cpu, group, flags), wanted)
 
+/* The caller's page faults in user mode, and what `work_faults(10)` adds to such an event. */
+int abi_faults(int group, bool disabled);
+uint64_t abi_faults_add(int fd);
+
 #define START(fd) CHECK_OK(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 #define STOP(fd)  CHECK_OK(ioctl(fd, PERF_EVENT_IOC_DISABLE, 0))
 #define RESET(fd) CHECK_OK(ioctl(fd, PERF_EVENT_IOC_RESET, 0))

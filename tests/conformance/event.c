@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "conformance.h"
+#include "workload.h"
 
 int perf_open(const struct perf_event_attr *attr, pid_t pid, int cpu, int group,
 	      unsigned long flags)
@@ -129,4 +130,20 @@ uint64_t abi_id(const char *file, int line, int fd)
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &id))
 		abi_fail(file, line, "PERF_EVENT_IOC_ID: %s", strerrorname_np(errno));
 	return id;
+}
+
+int abi_faults(int group, bool disabled)
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+
+	attr.disabled = disabled;
+	return OPEN(&attr, 0, -1, group);
+}
+
+uint64_t abi_faults_add(int fd)
+{
+	uint64_t before = VALUE(fd);
+
+	work_faults(10);
+	return VALUE(fd) - before;
 }

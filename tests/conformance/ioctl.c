@@ -31,85 +31,69 @@ ABI_TABLE(numbers)
 	CHECK_EQ(row->request, row->wanted);
 }
 
-static int faults(int group, bool disabled)
-{
-	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
-
-	attr.disabled = disabled;
-	return OPEN(&attr, 0, -1, group);
-}
-
-/* What `work_faults(10)` adds to this event. */
-static uint64_t grows_by(int fd)
-{
-	uint64_t before = VALUE(fd);
-
-	work_faults(10);
-	return VALUE(fd) - before;
-}
-
 ABI_CASE("ioctl.enable ioctl.disable life.disabled-keeps-value",
 	 "start, stop, keep the value, start again")
 {
-	int fd = faults(-1, true);
+	int fd = abi_faults(-1, true);
 	uint64_t value;
 
-	CHECK_EQ(grows_by(fd), 0);
+	CHECK_EQ(abi_faults_add(fd), 0);
 	START(fd);
-	CHECK_CMP(grows_by(fd), >=, 10);
+	CHECK_CMP(abi_faults_add(fd), >=, 10);
 	START(fd); /* once more is no error */
-	CHECK_CMP(grows_by(fd), >=, 10);
+	CHECK_CMP(abi_faults_add(fd), >=, 10);
 	STOP(fd);
 	value = VALUE(fd);
 	CHECK_CMP(value, >=, 20);
-	CHECK_EQ(grows_by(fd), 0);
+	CHECK_EQ(abi_faults_add(fd), 0);
 	STOP(fd);
 	START(fd);
-	CHECK_CMP(grows_by(fd), >=, 10);
+	CHECK_CMP(abi_faults_add(fd), >=, 10);
 	CHECK_CMP(VALUE(fd), >=, value + 10);
 }
 
 ABI_CASE("ioctl.enable ioctl.disable",
 	 "on a leader they start and stop the group; a disabled member stays so")
 {
-	int leader = faults(-1, true), on = faults(leader, false), off = faults(leader, true);
+	int leader = abi_faults(-1, true), on = abi_faults(leader, false),
+	    off = abi_faults(leader, true);
 
 	START(leader);
-	CHECK_CMP(grows_by(leader), >=, 10);
-	CHECK_CMP(grows_by(on), >=, 10);
-	CHECK_EQ(grows_by(off), 0);
+	CHECK_CMP(abi_faults_add(leader), >=, 10);
+	CHECK_CMP(abi_faults_add(on), >=, 10);
+	CHECK_EQ(abi_faults_add(off), 0);
 	STOP(leader);
-	CHECK_EQ(grows_by(leader), 0);
-	CHECK_EQ(grows_by(on), 0);
+	CHECK_EQ(abi_faults_add(leader), 0);
+	CHECK_EQ(abi_faults_add(on), 0);
 }
 
 ABI_CASE("ioctl.member-enable ioctl.disable", "on a member they leave the others alone")
 {
-	int leader = faults(-1, true), member = faults(leader, false),
-	    other = faults(leader, false);
+	int leader = abi_faults(-1, true), member = abi_faults(leader, false),
+	    other = abi_faults(leader, false);
 
 	START(leader);
 	STOP(member);
-	CHECK_EQ(grows_by(member), 0);
-	CHECK_CMP(grows_by(leader), >=, 10);
-	CHECK_CMP(grows_by(other), >=, 10);
+	CHECK_EQ(abi_faults_add(member), 0);
+	CHECK_CMP(abi_faults_add(leader), >=, 10);
+	CHECK_CMP(abi_faults_add(other), >=, 10);
 	START(member);
-	CHECK_CMP(grows_by(member), >=, 10);
+	CHECK_CMP(abi_faults_add(member), >=, 10);
 }
 
 ABI_CASE("ioctl.flag_group ioctl.reset", "the group flag reaches every event through any of them")
 {
 	int fds[3];
 
-	fds[0] = faults(-1, true);
-	fds[1] = faults(fds[0], true);
-	fds[2] = faults(fds[0], true);
+	fds[0] = abi_faults(-1, true);
+	fds[1] = abi_faults(fds[0], true);
+	fds[2] = abi_faults(fds[0], true);
 	CHECK_OK(ioctl(fds[1], PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP));
 	for (int i = 0; i < 3; i++)
-		CHECK_CMP(grows_by(fds[i]), >=, 10);
+		CHECK_CMP(abi_faults_add(fds[i]), >=, 10);
 	CHECK_OK(ioctl(fds[2], PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP));
 	for (int i = 0; i < 3; i++)
-		CHECK_EQ(grows_by(fds[i]), 0);
+		CHECK_EQ(abi_faults_add(fds[i]), 0);
 	RESET(fds[0]); /* without the flag: the leader alone */
 	CHECK_EQ(VALUE(fds[0]), 0);
 	CHECK_CMP(VALUE(fds[1]), >=, 30);
@@ -195,10 +179,10 @@ ABI_CASE("ioctl.refresh-zero", "returns 0 and enables without a limit")
 
 ABI_CASE("ioctl.refresh-group", "a disabled member stays disabled")
 {
-	int leader = watch(1, -1), member = faults(leader, true);
+	int leader = watch(1, -1), member = abi_faults(leader, true);
 
 	CHECK_OK(ioctl(leader, PERF_EVENT_IOC_REFRESH, 100));
-	CHECK_EQ(grows_by(member), 0);
+	CHECK_EQ(abi_faults_add(member), 0);
 	hits(3);
 	CHECK_EQ(VALUE(leader), 3);
 }

@@ -9,22 +9,6 @@
 #include "conformance.h"
 #include "workload.h"
 
-static int faults(int group, bool disabled)
-{
-	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
-
-	attr.disabled = disabled;
-	return OPEN(&attr, 0, -1, group);
-}
-
-static uint64_t grows_by(int fd)
-{
-	uint64_t before = VALUE(fd);
-
-	work_faults(10);
-	return VALUE(fd) - before;
-}
-
 ABI_CASE("life.example life.counting-vs-sampling",
 	 "open disabled, reset, enable, run, disable, read one word")
 {
@@ -75,7 +59,7 @@ ABI_CASE("life.timer-sampling", "a clock samples every 10 microseconds without a
 
 ABI_CASE("life.fcntl", "read returns at once, whatever O_NONBLOCK says")
 {
-	int fd = faults(-1, true);
+	int fd = abi_faults(-1, true);
 
 	CHECK_EQ(CHECK_OK(fcntl(fd, F_GETFL)) & O_NONBLOCK, 0);
 	CHECK_EQ(VALUE(fd), 0);
@@ -88,11 +72,11 @@ ABI_CASE("life.fcntl", "read returns at once, whatever O_NONBLOCK says")
 
 ABI_CASE("life.close", "a duplicate keeps the event alive")
 {
-	int fd = faults(-1, false), copy = (int)CHECK_OK(dup(fd));
+	int fd = abi_faults(-1, false), copy = (int)CHECK_OK(dup(fd));
 	uint64_t id = ID(fd);
 
 	CHECK_OK(close(fd));
-	CHECK_CMP(grows_by(copy), >=, 10);
+	CHECK_CMP(abi_faults_add(copy), >=, 10);
 	CHECK_EQ(ID(copy), id);
 	CHECK_OK(close(copy));
 	CHECK_ERRNO(ioctl(copy, PERF_EVENT_IOC_ENABLE, 0), EBADF);
@@ -105,7 +89,7 @@ ABI_CASE("life.close-leader",
 	int leader, member;
 	uint64_t words[3];
 
-	leader = faults(-1, true);
+	leader = abi_faults(-1, true);
 	attr.disabled = 0;
 	attr.read_format = PERF_FORMAT_GROUP;
 	member = OPEN(&attr, 0, -1, leader);
@@ -120,17 +104,17 @@ ABI_CASE("life.close-leader",
 		READ_WORDS(member, words, 2);
 		CHECK_CMP(words[1], >=, before + 10);
 	}
-	faults(member, false);
+	abi_faults(member, false);
 	READ_WORDS(member, words, 3);
 	CHECK_EQ(words[0], 2);
 
 	/* set free, but not started: that happens when the task is next put on a processor */
-	leader = faults(-1, true);
-	member = faults(leader, false);
-	CHECK_EQ(grows_by(member), 0);
+	leader = abi_faults(-1, true);
+	member = abi_faults(leader, false);
+	CHECK_EQ(abi_faults_add(member), 0);
 	CHECK_OK(close(leader));
 	usleep(1000);
-	CHECK_CMP(grows_by(member), >=, 10);
+	CHECK_CMP(abi_faults_add(member), >=, 10);
 }
 
 struct target {
@@ -186,7 +170,7 @@ static void fault_500(void *arg)
 
 ABI_CASE("life.fork-descriptor", "a child reads the parent's event and adds nothing to it")
 {
-	struct shared shared = {.fd = faults(-1, false)};
+	struct shared shared = {.fd = abi_faults(-1, false)};
 
 	work_faults(10);
 	STOP(shared.fd);

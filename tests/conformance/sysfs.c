@@ -198,37 +198,56 @@ ABI_TABLE(positives)
 
 static const char devices[] = "/sys/bus/event_source/devices";
 
+static DIR *open_units(void)
+{
+	DIR *units = opendir(devices);
+
+	if (!units)
+		CANNOT("no %s", devices);
+	return units;
+}
+
+/* The next one; NULL, and @units is closed, behind the last. */
+static const char *next_unit(DIR *units)
+{
+	const struct dirent *unit;
+
+	do
+		unit = readdir(units);
+	while (unit && unit->d_name[0] == '.');
+	if (!unit)
+		closedir(units);
+	return unit ? unit->d_name : NULL;
+}
+
 /* Calls visit(directory, file name, content's first line) for each file of each unit's `part`. */
 typedef void visit_fn(const char *unit, const char *file, const char *line);
 
 static unsigned int each_file(const char *part, visit_fn *visit)
 {
-	DIR *units = opendir(devices);
+	DIR *units = open_units();
 	unsigned int count = 0;
-	struct dirent *unit;
+	const char *unit;
 
-	if (!units)
-		CANNOT("no %s", devices);
-	while ((unit = readdir(units))) {
+	while ((unit = next_unit(units))) {
 		char path[600], line[4096];
 		struct dirent *file;
 		DIR *files;
 
-		snprintf(path, sizeof(path), "%s/%s/%s", devices, unit->d_name, part);
-		files = unit->d_name[0] == '.' ? NULL : opendir(path);
+		snprintf(path, sizeof(path), "%s/%s/%s", devices, unit, part);
+		files = opendir(path);
 		while (files && (file = readdir(files))) {
 			char whole[900];
 
 			snprintf(whole, sizeof(whole), "%s/%s", path, file->d_name);
 			if (file->d_name[0] == '.' || abi_line(whole, line, sizeof(line)))
 				continue;
-			visit(unit->d_name, file->d_name, line);
+			visit(unit, file->d_name, line);
 			count++;
 		}
 		if (files)
 			closedir(files);
 	}
-	closedir(units);
 	return count;
 }
 
@@ -256,48 +275,38 @@ ABI_TABLE(fixed_units)
 ABI_CASE("sysfs.type sysfs.devices",
 	 "each unit has a number of its own; dynamic ones begin at 6, cpu is 4")
 {
-	DIR *units = opendir(devices);
+	DIR *units = open_units();
 	bool seen[1024] = {false};
-	struct dirent *unit;
+	const char *unit;
 
-	if (!units)
-		CANNOT("no %s", devices);
-	while ((unit = readdir(units))) {
-		int type;
+	while ((unit = next_unit(units))) {
+		const int type = abi_pmu_type(unit);
 
-		if (unit->d_name[0] == '.')
-			continue;
-		type = abi_pmu_type(unit->d_name);
 		CHECK_CMP(type, >=, 0);
 		CHECK_CMP(type, <, 1024);
 		CHECK(!seen[type]);
 		seen[type] = true;
-		if (strcmp(unit->d_name, "cpu") == 0)
+		if (strcmp(unit, "cpu") == 0)
 			CHECK_EQ(type, PERF_TYPE_RAW);
 	}
-	closedir(units);
 }
 
 ABI_CASE("sysfs.devices", "a unit is a link on the bus, and a folder by each name that means one")
 {
 	static const char *const names[] = {"/",	 "/.",	       "/./.",
 					    "/power/..", "/events/..", "/format/.."};
-	DIR *units = opendir(devices);
-	struct dirent *unit;
+	DIR *units = open_units();
+	const char *unit;
 
-	if (!units)
-		CANNOT("no %s", devices);
-	while ((unit = readdir(units))) {
+	while ((unit = next_unit(units))) {
 		char path[600];
 		struct stat file;
 
-		if (unit->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", devices, unit->d_name);
+		snprintf(path, sizeof(path), "%s/%s", devices, unit);
 		CHECK_OK(lstat(path, &file));
 		CHECK(S_ISLNK(file.st_mode));
 		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-			snprintf(path, sizeof(path), "%s/%s%s", devices, unit->d_name, names[i]);
+			snprintf(path, sizeof(path), "%s/%s%s", devices, unit, names[i]);
 			/* Not every unit has all folders. */
 			if (lstat(path, &file))
 				CHECK_EQ(errno, ENOENT);
@@ -305,7 +314,6 @@ ABI_CASE("sysfs.devices", "a unit is a link on the bus, and a folder by each nam
 				CHECK(S_ISDIR(file.st_mode));
 		}
 	}
-	closedir(units);
 }
 
 static int entries_of(const char *folder)
@@ -500,35 +508,29 @@ ABI_CASE("sysfs.rdpmc", "0, 1 or 2")
 
 ABI_CASE("sysfs.uevent", "each unit has the file")
 {
-	DIR *units = opendir(devices);
-	struct dirent *unit;
+	DIR *units = open_units();
+	const char *unit;
 
-	if (!units)
-		CANNOT("no %s", devices);
-	while ((unit = readdir(units))) {
+	while ((unit = next_unit(units))) {
 		char path[600];
 
-		snprintf(path, sizeof(path), "%s/%s/uevent", devices, unit->d_name);
-		if (unit->d_name[0] != '.')
-			CHECK_OK(access(path, F_OK));
+		snprintf(path, sizeof(path), "%s/%s/uevent", devices, unit);
+		CHECK_OK(access(path, F_OK));
 	}
-	closedir(units);
 }
 
 ABI_CASE("sysfs.cpumask", "processor numbers, on each of which the unit's events open")
 {
-	DIR *units = opendir(devices);
+	DIR *units = open_units();
 	unsigned int found = 0;
-	struct dirent *unit;
+	const char *unit;
 
-	if (!units)
-		CANNOT("no %s", devices);
-	while ((unit = readdir(units))) {
+	while ((unit = next_unit(units))) {
 		char path[600], line[1024];
 		int cpu;
 
-		snprintf(path, sizeof(path), "%s/%s/cpumask", devices, unit->d_name);
-		if (unit->d_name[0] == '.' || abi_line(path, line, sizeof(line)) || !line[0])
+		snprintf(path, sizeof(path), "%s/%s/cpumask", devices, unit);
+		if (abi_line(path, line, sizeof(line)) || !line[0])
 			continue;
 		CHECK_EQ(sscanf(line, "%d", &cpu), 1);
 		CHECK_EQ(strspn(line, "0123456789,-"), strlen(line));
@@ -536,7 +538,6 @@ ABI_CASE("sysfs.cpumask", "processor numbers, on each of which the unit's events
 		CHECK_OK(access(path, F_OK));
 		found++;
 	}
-	closedir(units);
 	if (!found)
 		CANNOT("no unit is shared by processors");
 }
