@@ -3,7 +3,9 @@
  * Programs that do with events whatever comes to their mind, beside one that only counts:
  *
  *	hostile.c		starts them, ends some of them, and watches that they go on
- *	hostile_calls.c		the calls
+ *	hostile_calls.c		the calls: choices, processes and threads
+ *	hostile_events.c	on events
+ *	hostile_descriptors.c	on their descriptors, among others
  *	hostile_bystander.c	the one that counts, and knows what has to come out
  */
 #ifndef TESTS_FUZZ_HOSTILE_H
