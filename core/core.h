@@ -122,11 +122,12 @@ struct core_rights {
 /*
  * The steps of perf_event_open(2), in the order in which their errors come:
  *
- *	flags, core_attr_check()	what the attr says by itself
- *	core_open_check()		who may ask for it
- *	group_fd, core_group_check()	is looked up by the caller, for whatever flags: EBADF,
- *ENODEV pid				likewise: ESRCH core_open()			whether it
- *can be had
+ *	core_attr_check()	what the attr says by itself, when the caller has looked at flags
+ *	core_open_check()	who may ask for it
+ *	core_group_check()	of group_fd, which the caller has looked up, whatever the flags:
+ *				else EBADF
+ *	core_open()		of pid, which it has looked up likewise (else ESRCH): whether it
+ *				can be had
  */
 
 /*
@@ -184,6 +185,8 @@ int core_refresh(uint64_t event, int overflows);
 int core_set_period(uint64_t event, uint64_t period);
 int core_set_output(uint64_t event, uint64_t output); /* 0: none */
 int core_pause_output(uint64_t event, bool pause);
+int core_modify(uint64_t event, const struct perf_event_attr *attr);
+int core_prctl(struct core_task *task, bool enable);
 
 /*
  * A record of the kernel's, which lies in @nr pieces, goes to the ring of @event; @sample: it
@@ -194,8 +197,6 @@ struct core_piece {
 	size_t size;
 };
 void core_forward(uint64_t event, bool sample, const struct core_piece *pieces, unsigned int nr);
-int core_modify(uint64_t event, const struct perf_event_attr *attr);
-int core_prctl(struct core_task *task, bool enable);
 
 /* What read(2) gives: returns the bytes, -ENOSPC when @size is too small, 0 for a pinned event in
  * error. @to: aligned to words; CORE_READ_MAX bytes are enough for everything. */
@@ -225,13 +226,6 @@ void core_task_clear(struct core_task *task);
  * say so before, by core_task_forked() with pid and tid.
  */
 void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags);
-
-/*
- * The threads of process @pid are in no event of every task that is opened from now on. For who
- * traces the caller: it would wait for the lock of its own task while the caller, which has taken
- * that to look at it, is stopped and waits for it.
- */
-void core_task_apart(int32_t pid);
 void core_task_forked(struct core_task *task);
 void core_task_begun(struct core_task *task);
 /* Its thread has ended: by itself, or by whoever finds that it is no more. */
@@ -250,6 +244,13 @@ void core_task_comm(struct core_task *task, struct core_task *named, const char 
 void core_task_cpu(struct core_task *task, int cpu);
 /* It may have been moved to another cgroup. */
 void core_task_regroup(struct core_task *task);
+
+/*
+ * The threads of process @pid are in no event of every task that is opened from now on. For who
+ * traces the caller: it would wait for the lock of its own task while the caller, which has taken
+ * that to look at it, is stopped and waits for it.
+ */
+void core_task_apart(int32_t pid);
 
 /*
  * Turns, for whoever has a timer: while some group waits for counters (--counters=N, or an

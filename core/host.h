@@ -3,7 +3,8 @@
  * What the core asks of who embeds it: tally-rt, the monitor, or a test. It makes no system call
  * of its own.
  *
- * "The caller" is the thread that is inside the core now. All return at once.
+ * "The caller" is the thread that is inside the core now, mostly with locks. All return at once but
+ * those that are called by who waits for one.
  */
 #ifndef CORE_HOST_H
 #define CORE_HOST_H

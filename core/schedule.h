@@ -34,7 +34,7 @@ void core_schedule_off(const struct core_task *task, struct core_event *event);
 /* Disables @event: with a leader its group stops. core_schedule() is to follow. */
 void core_switch_off(const struct core_task *task, struct core_event *event);
 
-/* The caller's: the group that was first comes last now. */
+/* The caller's, or everybody's: the group that was first comes last now. */
 void core_take_turn(struct core_task *task);
 
 /* Of events for every task, of which there are copies: after core_schedule(core_everybody()), with

@@ -25,7 +25,6 @@
 #include "core/kinds.h"
 
 #define CORE_TASK_COUNTERS 0x000
-#define CORE_TASK_BIAS	   0x200
 
 /* Where a counter stands when nobody samples its kind: it never gets to 0. */
 #define CORE_COUNTER_START INT64_MIN
@@ -101,7 +100,6 @@ struct core_task {
 };
 
 _Static_assert(offsetof(struct core_task, counter) == CORE_TASK_COUNTERS, "");
-_Static_assert(offsetof(struct core_task, bias) == CORE_TASK_BIAS, "");
 
 /* Its thread has something to follow: with its lock. */
 static inline void core_task_change(struct core_task *task)

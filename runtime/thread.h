@@ -25,7 +25,6 @@
 #define THREAD_FLAGS	   0x58
 #define THREAD_ARRIVAL	   0x78
 #define THREAD_REGS	   0x80
-#define THREAD_RIP	   0x100
 #define THREAD_RFLAGS	   0x108
 #define THREAD_LOOKUP	   0x110
 #define THREAD_DRAIN	   0x120
@@ -172,7 +171,6 @@ _Static_assert(offsetof(struct thread, return_miss) == THREAD_RETURN_MISS, "");
 _Static_assert(offsetof(struct thread, spill_flags) == THREAD_FLAGS, "");
 _Static_assert(offsetof(struct thread, arrival) == THREAD_ARRIVAL, "");
 _Static_assert(offsetof(struct thread, regs) == THREAD_REGS, "");
-_Static_assert(offsetof(struct thread, regs.rip) == THREAD_RIP, "");
 _Static_assert(offsetof(struct thread, regs.rflags) == THREAD_RFLAGS, "");
 _Static_assert(offsetof(struct thread, lookup) == THREAD_LOOKUP, "");
 _Static_assert(offsetof(struct thread, trace) == THREAD_TRACE, "");
