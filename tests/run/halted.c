@@ -24,10 +24,10 @@
 
 #include <cmocka.h>
 
+#include "tests/run/alone.h"
+
 /* It is stopped with a lock in hand about each third time. */
 enum { ROUNDS = 200, FEW_ROUNDS = 40 };
-
-static const char *tally, *self;
 
 /* ---- what is run ---- */
 
@@ -111,18 +111,28 @@ static bool is_stopped(pid_t pid)
 	return state_of(pid) == 'T';
 }
 
-/* Some process of the run. */
-static void another(void)
+/* A child that does so; *@from tells of it. */
+static pid_t start_child(int *from)
 {
-	int stopped = 0, news = 0, status, ends[2];
+	int ends[2];
 	pid_t child;
 
 	if (pipe(ends))
-		return;
+		_exit(1);
 	child = fork();
 	if (!child)
 		hold_locks(ends[1]);
+	*from = ends[0];
 	await_word(ends[0]);
+	return child;
+}
+
+/* Some process of the run. */
+static void another(void)
+{
+	int stopped = 0, news = 0, status, from;
+	const pid_t child = start_child(&from);
+
 	for (int i = 0; i < ROUNDS; i++) {
 		kill(child, SIGSTOP);
 		if (waitpid(child, &status, WUNTRACED) != child || !WIFSTOPPED(status))
@@ -169,15 +179,9 @@ static void command(void)
 /* A signal that it handles is there when it goes on. */
 static void signalled(void)
 {
-	int stopped = 0, ends[2], status;
-	pid_t child;
+	int stopped = 0, status, from;
+	const pid_t child = start_child(&from);
 
-	if (pipe(ends))
-		return;
-	child = fork();
-	if (!child)
-		hold_locks(ends[1]);
-	await_word(ends[0]);
 	for (int i = 0; i < ROUNDS; i++) {
 		kill(child, SIGSTOP);
 		if (waitpid(child, &status, WUNTRACED) != child)
@@ -186,7 +190,7 @@ static void signalled(void)
 		use_events();
 		stopped += is_stopped(child);
 		kill(child, SIGCONT);
-		await_word(ends[0]);
+		await_word(from);
 	}
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
@@ -195,38 +199,13 @@ static void signalled(void)
 
 /* ---- the tests ---- */
 
-/* All that it says, until nobody is left who could; then @status is how `tally run` ended. */
-static void run(const char *name, char *said, size_t size, int *status)
-{
-	size_t length = 0;
-	int ends[2];
-	pid_t child;
-	ssize_t n;
-
-	assert_int_equal(pipe(ends), 0);
-	child = fork();
-	if (!child) {
-		dup2(ends[1], STDOUT_FILENO);
-		close(ends[0]);
-		close(ends[1]);
-		execl(tally, tally, "run", "--host=never", "--", self, tally, name, (char *)NULL);
-		_exit(127);
-	}
-	close(ends[1]);
-	while ((n = read(ends[0], said + length, size - 1 - length)) > 0)
-		length += (size_t)n;
-	said[length] = '\0';
-	close(ends[0]);
-	assert_int_equal(waitpid(child, status, 0), child);
-}
-
 static void a_process_that_is_stopped_holds_nobody_up(void **state)
 {
 	char said[4096];
 	int status;
 
 	(void)state;
-	run("another", said, sizeof(said), &status);
+	assert_true(alone_run("another", said, sizeof(said), &status) >= 0);
 	assert_string_equal(said, "stopped: 200, news: 0, ended: 9\n");
 	assert_int_equal(status, 0);
 }
@@ -237,7 +216,7 @@ static void a_command_that_is_stopped_holds_nobody_up(void **state)
 	int status;
 
 	(void)state;
-	run("command", said, sizeof(said), &status);
+	assert_true(alone_run("command", said, sizeof(said), &status) >= 0);
 	assert_string_equal(said, "stopped: 40\n");
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
@@ -248,7 +227,7 @@ static void signals_to_who_is_stopped_are_not_lost(void **state)
 	int status;
 
 	(void)state;
-	run("signalled", said, sizeof(said), &status);
+	assert_true(alone_run("signalled", said, sizeof(said), &status) >= 0);
 	assert_string_equal(said, "stopped: 200, ended: 9\n");
 	assert_int_equal(status, 0);
 }
@@ -267,8 +246,8 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return 2;
-	self = argv[0];
-	tally = argv[1];
+	alone_self = argv[0];
+	alone_tally = argv[1];
 	alarm(100);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; argc > 2 && i < sizeof(programs) / sizeof(*programs); i++)

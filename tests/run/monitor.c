@@ -27,10 +27,9 @@
 #include <cmocka.h>
 
 #include "tests/conformance/workload.h"
+#include "tests/run/alone.h"
 
 enum { PAGE = 4096, RING = 9 * PAGE, LOOPS = 10000, PERIOD = 1009 };
-
-static const char *tally, *self;
 
 /* ---- what is run ---- */
 
@@ -181,39 +180,13 @@ static void stopped(void)
 
 /* ---- the tests ---- */
 
-/* All that it says, until nobody is left who could; then @status is how `tally run` ended. */
-static size_t run(const char *name, char *said, size_t size, int *status)
-{
-	size_t length = 0;
-	int ends[2];
-	pid_t child;
-	ssize_t n;
-
-	assert_int_equal(pipe(ends), 0);
-	child = fork();
-	if (!child) {
-		dup2(ends[1], STDOUT_FILENO);
-		close(ends[0]);
-		close(ends[1]);
-		execl(tally, tally, "run", "--host=never", "--", self, tally, name, (char *)NULL);
-		_exit(127);
-	}
-	close(ends[1]);
-	while ((n = read(ends[0], said + length, size - 1 - length)) > 0)
-		length += (size_t)n;
-	said[length] = '\0';
-	close(ends[0]);
-	assert_int_equal(waitpid(child, status, 0), child);
-	return length;
-}
-
 static void programs_survive_a_monitor_that_is_killed(void **state)
 {
 	char said[4096];
 	int status;
 
 	(void)state;
-	run("killed", said, sizeof(said), &status);
+	assert_true(alone_run("killed", said, sizeof(said), &status) >= 0);
 	assert_string_equal(said, "counts: 1\nsamples: 1\nothers count: 1\nhung up: 1 1\n"
 				  "open: No such device\nclose: 0 0 0 0\nend\n");
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -225,7 +198,7 @@ static void programs_do_not_wait_for_a_monitor_that_is_stopped(void **state)
 	int status;
 
 	(void)state;
-	run("stopped", said, sizeof(said), &status);
+	assert_true(alone_run("stopped", said, sizeof(said), &status) >= 0);
 	assert_string_equal(said, "counts: 1\nsamples: 1\nothers count: 1\n"
 				  "open: 1, counts: 1, close: 0\nclose: 0 0 0 0\n"
 				  "counts: 1\nsamples: 1\nclose: 0 0 0 0\nend\n");
@@ -241,8 +214,8 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return 2;
-	self = argv[0];
-	tally = argv[1];
+	alone_self = argv[0];
+	alone_tally = argv[1];
 	alarm(60);
 	if (argc > 2) {
 		setvbuf(stdout, NULL, _IOLBF, 0);
