@@ -7,7 +7,8 @@
  * its instruction. rsp is followed through pushes and pops; operands with an index are told by
  * their address.
  *
- * A block ends with a branch, before a call, and around a string instruction with a repeat count.
+ * A block ends with a branch, before a call, to which other fragments jump (build.c), and around a
+ * string instruction with a repeat count.
  * What is known of it in advance is written when it ends.
  */
 #include "runtime/translate/trace.h"
