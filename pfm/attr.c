@@ -103,6 +103,9 @@ static void complete_values(struct request *request)
 	/* That one of the two is named counts, whatever its value: as in libpfm4. */
 	value[PERF_MOD_MG] = given(request, PERF_MOD_MG);
 	value[PERF_MOD_MH] = given(request, PERF_MOD_MH) || !given(request, PERF_MOD_MG);
+	/* Its device in the kernel refuses to leave anything out. */
+	if (request->event.pmu->encoder == TABLE_ENCODE_RAPL)
+		value[PERF_MOD_U] = value[PERF_MOD_K] = value[PERF_MOD_MG] = value[PERF_MOD_MH] = 1;
 	if (*samples && !*precise)
 		*precise = 1;
 	*samples = *precise;
