@@ -61,7 +61,15 @@ static uint64_t go_on_to_now(const struct core_event *event, struct core_count *
 	return now;
 }
 
-static void tell(const struct core_event *event, const struct core_ring *ring,
+/* A clock that is looked at from elsewhere may go back a little, when its task ceases to run. */
+static void never_less(uint64_t *time, uint64_t *told)
+{
+	if (*time < *told)
+		*time = *told;
+	*told = *time;
+}
+
+static void tell(struct core_event *event, const struct core_ring *ring,
 		 struct perf_event_mmap_page *page)
 {
 	const struct core_settings *settings = core_settings();
@@ -69,6 +77,8 @@ static void tell(const struct core_event *event, const struct core_ring *ring,
 	struct core_count count = core_count_with_ended(event);
 	const uint64_t now = go_on_to_now(event, &count);
 
+	never_less(&count.enabled, &event->told_enabled);
+	never_less(&count.running, &event->told_running);
 	page->index = 0;
 	page->offset = (int64_t)count.value;
 	if (running && is_counter(event) && is_of_reader(event, ring)) {

@@ -205,6 +205,25 @@ static void times_behind_a_system_call(void **state)
 	assert_int_equal(enabled_in_user_space(ring.page), 1010);
 }
 
+/* Who looks from elsewhere while the task is about to stop sees a clock that is late, and then is
+ * not. */
+static void times_do_not_go_back(void **state)
+{
+	uint32_t event = fake_event(&counting, CORE_INSTRUCTIONS);
+	struct fake_ring ring = fake_map(event, 0, true);
+	uint64_t enabled;
+
+	(void)state;
+	fake.tsc += 5000;
+	core_page_update(core_event(event));
+	enabled = ring.page->time_enabled;
+	assert_true(enabled >= 5000);
+	fake.task->clock_tsc += 3000; /* it had stopped for that long */
+	core_disable(event, false);
+	assert_int_equal(ring.page->time_enabled, enabled);
+	assert_int_equal(ring.page->time_running, enabled);
+}
+
 /* Time stamps of samples are what the page turns the counter into. */
 static void time_stamps(void **state)
 {
@@ -325,6 +344,7 @@ int main(void)
 		CASE(times),
 		CASE(times_of_one_just_enabled),
 		CASE(times_behind_a_system_call),
+		CASE(times_do_not_go_back),
 		CASE(counts_while_somebody_samples),
 		CASE(time_stamps),
 		CASE(software),
