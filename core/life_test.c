@@ -11,6 +11,7 @@
 #include "core/arena.h"
 #include "core/fake_ring.h"
 #include "core/lock.h"
+#include "core/repair.h"
 #include "core/test_tree.h"
 #include "core/time.h"
 

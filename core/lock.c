@@ -3,9 +3,7 @@
 
 #include <stdbool.h>
 
-#include "core/arena.h"
 #include "core/host.h"
-#include "core/ring.h"
 
 /* Tries before somebody else is let run, and turns of that before the owner is looked for. */
 enum { SPINS = 200, TURNS = 16 };
@@ -61,24 +59,4 @@ bool core_lock(uint32_t *lock)
 void core_unlock(uint32_t *lock)
 {
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
-}
-
-static bool is_of(const uint32_t *lock, uint32_t owner)
-{
-	return __atomic_load_n(lock, __ATOMIC_ACQUIRE) == owner;
-}
-
-bool core_has_lock(uint32_t owner)
-{
-	const uint32_t pages = core_tree()->pages, rings = core_rings_made();
-
-	if (is_of(&core_tree()->lock, owner))
-		return true;
-	for (uint32_t page = 0; page <= pages; page++)
-		if (is_of(&core_task(page)->lock, owner))
-			return true;
-	for (uint32_t i = 1; i <= rings; i++)
-		if (is_of(&core_ring(i)->lock, owner))
-			return true;
-	return false;
 }

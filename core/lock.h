@@ -19,9 +19,6 @@
 bool core_lock(uint32_t *lock);
 void core_unlock(uint32_t *lock);
 
-/* Whether some lock in the arena is @owner's just now. */
-bool core_has_lock(uint32_t owner);
-
 /* How long core_host_pause() is to be; 0: until others that run had their turn. */
 static inline uint64_t core_pause_ns(unsigned int turn)
 {

@@ -340,3 +340,25 @@ void core_tree_unlock(void)
 {
 	core_unlock(&core_tree()->lock);
 }
+
+/* ---- who is stopped ---- */
+
+static bool is_of(const uint32_t *lock, uint32_t owner)
+{
+	return __atomic_load_n(lock, __ATOMIC_ACQUIRE) == owner;
+}
+
+bool core_has_lock(uint32_t owner)
+{
+	const uint32_t pages = core_tree()->pages, rings = core_rings_made();
+
+	if (is_of(&core_tree()->lock, owner))
+		return true;
+	for (uint32_t page = 0; page <= pages; page++)
+		if (is_of(&core_task(page)->lock, owner))
+			return true;
+	for (uint32_t i = 1; i <= rings; i++)
+		if (is_of(&core_ring(i)->lock, owner))
+			return true;
+	return false;
+}

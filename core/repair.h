@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tree's lock, and what is done when somebody was killed who had it.
+ * The tree's lock, and what is done when somebody was killed who had it; or was stopped, with any.
  *
  * A few words of each event say all that lists are made of: `state`, and `task`, `leader`,
  * `parent`, `creator` and `ring`; of each task `live`, of each ring `at`, of each mapping its
@@ -12,7 +12,13 @@
 #ifndef CORE_REPAIR_H
 #define CORE_REPAIR_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 void core_tree_lock(void);
 void core_tree_unlock(void);
+
+/* Whether some lock in the arena is @owner's just now. */
+bool core_has_lock(uint32_t owner);
 
 #endif

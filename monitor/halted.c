@@ -19,7 +19,7 @@
 #include "abi/arena.h"
 #include "core/arena.h"
 #include "core/host.h"
-#include "core/lock.h"
+#include "core/repair.h"
 #include "monitor/monitor.h"
 
 /*

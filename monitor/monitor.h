@@ -8,6 +8,7 @@
  *	arena.c		the memory that the tree shares, and the settings in it
  *	clock.c		how fast the time stamp counter runs
  *	machine.c	the processor below, for who wants it modelled
+ *	vendor.c	whose codes raw events are in
  *	events.c	what the tree says on its socket: descriptors, wakeups, ends of processes
  *	halted.c	processes that are stopped and hold others up
  *	host.c		what the event core asks of the monitor (core/host.h)
@@ -82,6 +83,9 @@ bool arena_inside(uint32_t page);
  */
 void halted_help(uint32_t owner);
 void halted_help_all(pid_t pid);
+
+/* enum core_vendor */
+uint32_t vendor_here(void);
 
 /* Puts into the settings how fast the time stamp counter runs, unless they say it. It takes 2 ms,
  * or 10 where the kernel has had no event for a while. */
