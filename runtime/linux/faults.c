@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * The event has a ring, whose mapping keeps it open: no descriptor is left that the program could
- * find. Records are numbered as they come. getrusage(2), by which faults are counted, counts the
+ * find. It stays open when nobody samples for a while, since to touch the ring is a fault itself,
+ * of which who stops and starts his event at each one would be told forever.
+ *
+ * Two events more do nothing but send a kick at each fault, so that the thread comes out at the
+ * instruction and what is sampled is of there. They are of minor and of major faults, which the
+ * kernel counts when they are over: of all it tells before, and then puts a fault off that takes
+ * long, for the signal, of which the instruction would tell again without end.
+ *
+ * Records are numbered as they come. getrusage(2), by which faults are counted, counts the
  * same ones, so the difference between its number and ours stays what it is; where it does not, as
  * after records were lost, the newest record is taken to be of the newest fault.
  */
@@ -9,13 +17,16 @@
 
 #include <asm/errno.h>
 #include <asm/mman.h>
+#include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/perf_event.h>
 #include <linux/prctl.h>
 
+#include "abi/control.h"
 #include "core/core.h"
 #include "core/counter.h"
 #include "core/host.h"
+#include "runtime/linux/descriptors.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/task.h"
 #include "runtime/string.h"
@@ -27,6 +38,7 @@ enum {
 	PAGES_MOST = 16, /* of a ring */
 	KEPT = 512,	 /* of the newest faults */
 	FEW = 4,	 /* that may come between a record and a look at the count */
+	UNWANTED = 256,	 /* that are put up with before the event is closed */
 };
 
 /* As the kernel writes it. */
@@ -39,16 +51,27 @@ struct watch {
 	struct perf_event_mmap_page *page; /* NULL: there is no event */
 	uint64_t size;
 	bool refused, drained;
-	uint64_t nr;	/* of records so far */
-	int64_t offset; /* of the fault's number is the one of its record lower */
+	uint64_t nr;	 /* of records so far */
+	uint64_t wanted; /* and when somebody last sampled */
+	int64_t offset;	 /* of the fault's number is the one of its record lower */
 	struct {
 		uint64_t ip, address;
 	} last[KEPT];
 };
 
+/* An event that sends kicks. */
+struct bell {
+	void *page; /* NULL: there is none */
+	int fd;	    /* of which the kicks tell, though it is closed */
+};
+
 struct faults {
 	struct watch of[KINDS];
+	struct bell bells[KINDS - 1];
 };
+
+static const uint8_t configs[KINDS] = {PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MIN,
+				       PERF_COUNT_SW_PAGE_FAULTS_MAJ};
 
 static struct watch *watch_of(const struct task *task, enum core_kind kind)
 {
@@ -57,17 +80,14 @@ static struct watch *watch_of(const struct task *task, enum core_kind kind)
 
 /* ---- the kernel's event ---- */
 
-static int64_t open_event(unsigned int n)
+static int64_t open_event(unsigned int n, uint64_t sample_type)
 {
-	static const uint8_t configs[KINDS] = {PERF_COUNT_SW_PAGE_FAULTS,
-					       PERF_COUNT_SW_PAGE_FAULTS_MIN,
-					       PERF_COUNT_SW_PAGE_FAULTS_MAJ};
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = configs[n],
 		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR,
+		.sample_type = sample_type,
 		.exclude_hv = 1,
 	};
 	int64_t fd = sys(__NR_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -85,28 +105,65 @@ static bool is_confined(void)
 	return sys(__NR_prctl, PR_GET_SECCOMP) != core_settings()->seccomp;
 }
 
-static void begin(struct watch *w, unsigned int n)
+static void *map(int64_t fd, uint64_t size, int protection)
 {
-	const int64_t fd = is_confined() ? -EPERM : open_event(n);
+	const int64_t at = sys(__NR_mmap, 0, size, protection, MAP_SHARED, fd, 0);
+
+	if (sys_failed(at))
+		return NULL;
+	memory_own((uint64_t)at, (uint64_t)at + size);
+	return (void *)at;
+}
+
+/* So small a ring that may not be written to never fills. */
+#define BELL_SIZE (2 * PAGE)
+
+/* Without one samples are of where the thread comes out by itself. */
+static void hang(struct bell *bell, unsigned int n)
+{
+	const struct f_owner_ex owner = {F_OWNER_TID, (int)sys(__NR_gettid)};
+	int64_t fd = open_event(n, 0);
+	int raised;
+
+	if (fd < 0)
+		return;
+	raised = descriptors_raise((int)fd, true);
+	fd = bell->fd = raised < 0 ? (int)fd : raised;
+	if (!sys(__NR_fcntl, fd, F_SETOWN_EX, &owner) &&
+	    !sys(__NR_fcntl, fd, F_SETSIG, KICK_SIGNAL))
+		bell->page = map(fd, BELL_SIZE, PROT_READ);
+	if (bell->page)
+		sys(__NR_fcntl, fd, F_SETFL, FASYNC);
+	sys(__NR_close, fd);
+}
+
+static void take_down(struct bell *bell)
+{
+	if (bell->page)
+		memory_free(bell->page, BELL_SIZE);
+	bell->page = NULL;
+}
+
+static void begin(struct faults *faults, unsigned int n)
+{
+	struct watch *w = &faults->of[n];
+	const int64_t fd =
+		is_confined() ? -EPERM : open_event(n, PERF_SAMPLE_IP | PERF_SAMPLE_ADDR);
 
 	w->refused = true;
 	if (fd < 0)
 		return;
 	for (unsigned int pages = PAGES_MOST; pages && !w->page; pages /= 4) {
-		const uint64_t size = (1 + pages) * PAGE;
-		const int64_t at =
-			sys(__NR_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-		if (sys_failed(at))
-			continue;
-		memory_own((uint64_t)at, (uint64_t)at + size);
-		w->page = (struct perf_event_mmap_page *)at;
-		w->size = size;
+		w->size = (1 + pages) * PAGE;
+		w->page = map(fd, w->size, PROT_READ | PROT_WRITE);
 	}
 	sys(__NR_close, fd);
 	w->refused = !w->page;
-	w->nr = 0;
+	w->nr = w->wanted = 0;
 	w->offset = INT64_MIN;
+	for (unsigned int i = 1; i < KINDS && w->page; i++)
+		if (!faults->bells[i - 1].page)
+			hang(&faults->bells[i - 1], i);
 }
 
 static void end(struct watch *w)
@@ -115,12 +172,14 @@ static void end(struct watch *w)
 		memory_free(w->page, w->size);
 	w->page = NULL;
 	w->drained = false;
+	w->nr = w->wanted = 0;
 }
 
 void faults_follow(struct thread *thread)
 {
 	struct task *task = thread->task;
 	const uint64_t sampled = thread->events.sampled & KINDS_FAULTS;
+	bool watches = false;
 
 	if (!sampled && !task->faults)
 		return;
@@ -134,10 +193,15 @@ void faults_follow(struct thread *thread)
 		const bool wanted = sampled >> (CORE_PAGE_FAULTS + n) & 1;
 
 		if (wanted && !w->page && !w->refused)
-			begin(w, n);
-		else if (!wanted)
+			begin(task->faults, n);
+		else if (wanted)
+			w->wanted = w->nr;
+		else if (w->nr - w->wanted > UNWANTED)
 			end(w);
+		watches |= w->page != NULL;
 	}
+	for (unsigned int n = 1; n < KINDS && !watches; n++)
+		take_down(&task->faults->bells[n - 1]);
 }
 
 void faults_end(struct task *task)
@@ -146,16 +210,16 @@ void faults_end(struct task *task)
 		return;
 	for (unsigned int n = 0; n < KINDS; n++)
 		end(&task->faults->of[n]);
+	for (unsigned int n = 1; n < KINDS; n++)
+		take_down(&task->faults->bells[n - 1]);
 	memory_free(task->faults, sizeof(*task->faults));
 	task->faults = NULL;
 }
 
 void faults_forked(struct task *task)
 {
-	if (!task->faults)
-		return;
-	for (unsigned int n = 0; n < KINDS; n++)
-		task->faults->of[n] = (struct watch){.page = NULL};
+	if (task->faults)
+		*task->faults = (struct faults){0};
 }
 
 /* ---- records ---- */
@@ -211,6 +275,16 @@ void faults_drain(struct thread *thread)
 		if (task->faults->of[n].page)
 			take(thread, &task->faults->of[n]);
 	translate_unlock();
+}
+
+bool faults_tell(const struct task *task, const siginfo_t *info)
+{
+	if (!task->faults || info->si_code != SI_SIGIO)
+		return false;
+	for (unsigned int n = 1; n < KINDS; n++)
+		if (task->faults->bells[n - 1].page && task->faults->bells[n - 1].fd == info->si_fd)
+			return true;
+	return false;
 }
 
 void faults_counted(struct task *task, enum core_kind kind, uint64_t value)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where page faults were. getrusage(2) counts them and does not say; an event of the kernel's of
- * the thread itself does, where the kernel gives one. It is opened while somebody samples page
- * faults.
+ * the thread itself does, where the kernel gives one. It is open while somebody samples page faults,
+ * and a while longer.
  */
 #ifndef RUNTIME_LINUX_FAULTS_H
 #define RUNTIME_LINUX_FAULTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <linux/signal.h>
 
 #include "core/kinds.h"
 
@@ -25,6 +27,9 @@ void faults_follow(struct thread *thread);
 
 /* Takes in what the kernel has told. Wants the translator unlocked. */
 void faults_drain(struct thread *thread);
+
+/* Whether a KICK_SIGNAL to the caller tells of one. */
+bool faults_tell(const struct task *task, const siginfo_t *info);
 
 /* There have been @value of @kind by now. */
 void faults_counted(struct task *task, enum core_kind kind, uint64_t value);

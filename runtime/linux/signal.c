@@ -20,6 +20,7 @@
 
 #include "abi/control.h"
 #include "runtime/linux/copy.h"
+#include "runtime/linux/faults.h"
 #include "runtime/say.h"
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
@@ -193,11 +194,13 @@ static bool comes_again(const siginfo_t *info, const struct sigcontext_64 *conte
 	       below - 1 >= FRAME_REACH;
 }
 
-static bool is_kick(const siginfo_t *info)
+static bool is_kick(const struct task *task, const siginfo_t *info)
 {
-	return info->si_signo == KICK_SIGNAL &&
-	       (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) &&
-	       info->si_value.sival_ptr == (void *)KICK_VALUE;
+	if (info->si_signo != KICK_SIGNAL)
+		return false;
+	if (info->si_code == SI_QUEUE || info->si_code == SI_TIMER)
+		return info->si_value.sival_ptr == (void *)KICK_VALUE;
+	return faults_tell(task, info);
 }
 
 /*
@@ -236,7 +239,7 @@ static void on_signal(int number, siginfo_t *info, void *frame)
 		call_in(thread, PENDING_SUMMONS, info, &context->registers);
 		return;
 	}
-	if (is_kick(info)) {
+	if (is_kick(task, info)) {
 		call_in(thread, PENDING_KICK, info, &context->registers);
 		return;
 	}

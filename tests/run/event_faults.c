@@ -5,10 +5,12 @@
  */
 #include "event_case.h"
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -106,6 +108,78 @@ static void case_addresses(void)
 	}
 }
 
+static volatile int nr_signals, event;
+
+static void go_on(int number)
+{
+	(void)number;
+	nr_signals++;
+	need(!ioctl(event, PERF_EVENT_IOC_REFRESH, 1));
+}
+
+/* A profiler of its own process: each fault stops the event, and its handler starts it again. */
+static void case_refreshed(void)
+{
+	struct perf_event_mmap_page *page;
+	struct sample *samples;
+	volatile char *memory = new_pages();
+	int seen = 0;
+
+	signal(SIGRTMIN, go_on);
+	event = open_samples(PERF_COUNT_SW_PAGE_FAULTS, 1, &samples, &page);
+	need(!fcntl(event, F_SETOWN, getpid()) && !fcntl(event, F_SETSIG, SIGRTMIN));
+	need(!fcntl(event, F_SETFL, O_ASYNC));
+	need(!ioctl(event, PERF_EVENT_IOC_REFRESH, 1));
+	for (int i = 0; i < PAGES; i++) {
+		const int before = nr_signals;
+
+		touch(memory + i * PAGE, 1);
+		seen += nr_signals > before;
+	}
+	need(!ioctl(event, PERF_EVENT_IOC_DISABLE, 0));
+	say("pages signalled: %d, told: %d\n", seen, told(page, samples, memory, 1));
+	/* Far more than the runtime puts up with while nobody samples. */
+	for (int i = 0; i < 20; i++)
+		touch(new_pages(), PAGES);
+	memory = new_pages();
+	need(!ioctl(event, PERF_EVENT_IOC_REFRESH, 1));
+	touch(memory, PAGES);
+	need(!ioctl(event, PERF_EVENT_IOC_DISABLE, 0));
+	say("pages told: %d\n", told(page, samples, memory, 1));
+}
+
+/* The registers are those of the instruction. */
+static void case_registers(void)
+{
+	struct registers_sample {
+		struct perf_event_header header;
+		uint64_t ip, address, abi, stack, registers_ip;
+	} * samples;
+	struct perf_event_attr attr = faults();
+	volatile char *memory = new_pages();
+	char *page;
+	int fd, nr, found = 0;
+
+	attr.sample_period = 1;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_REGS_USER;
+	attr.sample_regs_user = 1 << 7 | 1 << 8; /* rsp, rip */
+	attr.disabled = 1;
+	fd = own_event(&attr);
+	page = mmap(NULL, BIG_RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	need(page != MAP_FAILED);
+	samples = (struct registers_sample *)(page + PAGE);
+	need(!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	touch(memory, PAGES);
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	nr = (int)(((struct perf_event_mmap_page *)page)->data_head / sizeof(*samples));
+	for (int i = 0; i < nr; i++)
+		found += samples[i].address == (uintptr_t)(memory + found * PAGE + 16) &&
+			 samples[i].registers_ip == samples[i].ip &&
+			 samples[i].ip - (uintptr_t)touch < 64 &&
+			 samples[i].stack - (uintptr_t)&attr + PAGE < 2 * PAGE;
+	say("pages told: %d\n", found);
+}
+
 /* A child has an event of its own; what its parent's event was told it does not inherit. */
 static void case_children(void)
 {
@@ -190,6 +264,8 @@ static void case_confined(void)
 
 const struct test_case cases[] = {
 	{"addresses", case_addresses},
+	{"refreshed", case_refreshed},
+	{"registers", case_registers},
 	{"children", case_children},
 	{"threads", case_threads},
 	{"confined", case_confined},
