@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Programs of half a second and more, and what they work on."""
+import os
 import random
 import subprocess
+import sys
 
 import run_common  # also for where data is
 import data
@@ -56,7 +58,8 @@ def programs():
         ('xz', ['xz', '-k', '-c', '-2', 'text']),
         ('bzip2', ['bzip2', '-k', '-c', 'log']),
         ('gzip', ['gzip', '-k', '-c', '-9', 'text']),
-        ('python3', ['python3', 'bench.py']),
+        # Itself, not a script that looks for it (pyenv).
+        ('python3', [os.path.realpath(sys.executable), 'bench.py']),
         ('perl', ['perl', 'bench.pl']),
         ('sqlite3', ['sqlite3', ':memory:', '-init', 'bench.sql', '.quit']),
         ('cc1', [compiler, '-quiet', '-imultiarch', system, '-O2', 'compiled.c', '-o', '/dev/null']),
