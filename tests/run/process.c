@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+/* Processes: how they are begun by fork(2), vfork(2) and spawning, among threads and in trees. */
+#include <pthread.h>
+#include <sched.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "case.h"
+
+static pthread_t thread;
+static volatile bool stop_threads;
+
+static void *nothing(void *argument)
+{
+	return argument;
+}
+
+static void *work_until_told(void *argument)
+{
+	volatile long sum = 0;
+
+	while (!stop_threads) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "%ld %f", sum, 1.5 * (double)sum);
+		sum = sum + (long)strlen(text);
+		void *memory = malloc(100 + sum % 1000);
+		free(memory);
+	}
+	return argument;
+}
+
+static void case_fork_among_threads(void)
+{
+	pthread_t threads[3];
+	int wrong = 0;
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, work_until_told, NULL);
+	for (int i = 0; i < 100; i++) {
+		int status;
+		pid_t child = fork();
+
+		if (child == 0) {
+			char *memory = malloc(1000);
+
+			pthread_create(&thread, NULL, nothing, memory);
+			pthread_join(thread, NULL);
+			_exit(i);
+		}
+		need(waitpid(child, &status, 0) == child);
+		wrong += !WIFEXITED(status) || WEXITSTATUS(status) != i;
+	}
+	stop_threads = true;
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	say("wrong %d\n", wrong);
+}
+
+static void *spawn_some(void *argument)
+{
+	extern char **environ;
+
+	for (int i = 0; i < 10; i++) {
+		char *arguments[] = {"sh", "-c", "exit 3", NULL};
+		pid_t child;
+		int status;
+
+		need(posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, environ) == 0);
+		need(waitpid(child, &status, 0) == child);
+		need(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+	}
+	return argument;
+}
+
+static void usr1(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	(void)context;
+}
+
+static void case_spawn(void)
+{
+	pthread_t threads[3];
+	extern char **environ;
+	char *missing[] = {"missing", NULL};
+	pid_t child;
+	struct sigaction old;
+
+	handle(SIGUSR1, usr1, SA_RESTART);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, spawn_some, NULL);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	say("missing: %s\n",
+	    errno_name(posix_spawn(&child, "/nowhere/missing", NULL, NULL, missing, environ)));
+	need(sigaction(SIGUSR1, NULL, &old) == 0);
+	say("handler kept %d\n", old.sa_sigaction == usr1);
+	say("system: %d\n", system("exit 7"));
+	FILE *pipe = popen("echo from a pipe", "r");
+	char text[64] = "";
+	need(pipe && fgets(text, sizeof(text), pipe));
+	say("%s", text);
+	say("pclose: %d\n", pclose(pipe));
+	/* The child's doings with signals are its own. */
+	child = vfork();
+	if (child == 0) {
+		signal(SIGUSR1, SIG_DFL);
+		signal(SIGUSR2, SIG_IGN);
+		_exit(0);
+	}
+	say_end("vfork", child);
+	need(sigaction(SIGUSR1, NULL, &old) == 0);
+	say("handler kept %d\n", old.sa_sigaction == usr1);
+	raise(SIGUSR1);
+	need(sigaction(SIGUSR2, NULL, &old) == 0);
+	say("SIGUSR2 default %d\n", old.sa_handler == SIG_DFL);
+}
+
+/* What a process that was killed has left does not hurt who comes next; nobody here buries it. */
+static void case_after_killed_processes(void)
+{
+	for (int i = 0; i < 20; i++) {
+		int ends[2];
+		pid_t orphan;
+		char byte;
+
+		need(pipe(ends) == 0);
+		pid_t child = fork();
+		if (child == 0) {
+			orphan = fork();
+			if (orphan == 0)
+				for (;;)
+					pause();
+			need(write(ends[1], &orphan, sizeof(orphan)) == sizeof(orphan));
+			_exit(0);
+		}
+		need(read(ends[0], &orphan, sizeof(orphan)) == sizeof(orphan));
+		need(waitpid(child, NULL, 0) == child);
+		close(ends[1]);
+		kill(orphan, SIGKILL);
+		need(read(ends[0], &byte, 1) == 0); /* it has ended */
+		close(ends[0]);
+		need(system("exit 3") == 3 << 8);
+	}
+}
+
+/* A daemon: the parent is gone, the session is its own, and it still reports. */
+static void case_daemon(void)
+{
+	int ends[2];
+
+	need(pipe(ends) == 0);
+	pid_t child = fork();
+	if (child == 0) {
+		setsid();
+		if (fork())
+			_exit(0);
+		close(ends[0]);
+		while (getppid() == child)
+			;
+		chdir("/");
+		dprintf(ends[1], "session leader %d, own session %d\n", getsid(0) == getpid(),
+			getsid(0) != getpid());
+		_exit(0);
+	}
+	close(ends[1]);
+	say_end("first child", child);
+	char text[128];
+	ssize_t length = read(ends[0], text, sizeof(text) - 1);
+	need(length > 0);
+	text[length] = 0;
+	say("daemon: %s", text);
+}
+
+/* A tree, several levels deep, all at once. */
+static int grow(int depth)
+{
+	int sum = 1;
+	pid_t children[2];
+
+	if (depth == 0)
+		return 1;
+	for (int i = 0; i < 2; i++) {
+		children[i] = fork();
+		if (children[i] == 0)
+			_exit(grow(depth - 1));
+	}
+	for (int i = 0; i < 2; i++) {
+		int status;
+
+		need(waitpid(children[i], &status, 0) == children[i] && WIFEXITED(status));
+		sum += WEXITSTATUS(status);
+	}
+	return sum;
+}
+
+static void case_tree(void)
+{
+	say("processes %d\n", grow(4));
+}
+
+static void at_fork_prepare(void)
+{
+	say("prepare\n");
+}
+static void at_fork_parent(void)
+{
+	say("parent\n");
+}
+
+static void case_process_wide(void)
+{
+	pthread_atfork(at_fork_prepare, at_fork_parent, NULL);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(0);
+	say_end("child", child);
+	unsigned int cpu, node;
+	say("getcpu %s\n", result_name(getcpu(&cpu, &node)));
+	say("membarrier %d\n", raw(SYS_membarrier, 0, 0, 0) > 0);
+	uint64_t base = 0;
+	long result = raw(SYS_arch_prctl, 0x1003, &base);
+	say("FS base %ld set %d\n", result, base != 0);
+	say("name %s\n", result_name(pthread_setname_np(pthread_self(), "renamed")));
+	char name[32];
+	FILE *file = fopen("/proc/thread-self/comm", "r");
+	need(file && fgets(name, sizeof(name), file));
+	say("comm %s", name);
+}
+
+const struct test_case cases[] = {
+	{"fork_among_threads", case_fork_among_threads},
+	{"spawn", case_spawn},
+	{"after_killed_processes", case_after_killed_processes},
+	{"daemon", case_daemon},
+	{"tree", case_tree},
+	{"process_wide", case_process_wide},
+	{NULL, NULL},
+};
