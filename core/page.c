@@ -6,7 +6,7 @@
  *	count = offset + rdpmc(index - 1)
  *
  * where rdpmc is answered by the translator: the counters of a task go by their kinds
- *(core_rdpmc()).
+ * (core_rdpmc()).
  */
 #include <linux/perf_event.h>
 #include <string.h>

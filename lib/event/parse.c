@@ -3,13 +3,15 @@
  * A recursive descent over the text, with one function for each rule:
  *
  *	list	  = item { "," item }
- *	item	  = [ name ] "{" event { "," event } "}" [ ":" modifiers ]  |  event
- *	event	  = "mem:" address [ "/" length ] [ ":" access ] [ ":" modifiers ]
- *		  | ("kprobe:" | "kretprobe:" | "uprobe:" | "uretprobe:") place [ ":" modifiers ]
- *		  | number ":" number [ terms ] [ ":" modifiers ]
- *		  | word ":" word [ terms ] [ ":" modifiers ]
- *		  | [ word "::" ] word { ( ":" | "." ) word [ "=" value ] } [ terms ] [ ":"
- *modifiers ] | word [ terms ] [ ":" modifiers ] terms	  = "/" [ term { "," term } ] "/"
+ *	item	  = [ name ] "{" event { "," event } "}" [ suffix ]  |  event
+ *	event	  = "mem:" address [ "/" length ] [ ":" access ] [ suffix ]
+ *		  | ("kprobe:" | "kretprobe:" | "uprobe:" | "uretprobe:") place [ suffix ]
+ *		  | number ":" number [ terms ] [ suffix ]
+ *		  | word ":" word [ terms ] [ suffix ]
+ *		  | [ word "::" ] word { ( ":" | "." ) word [ "=" value ] } [ terms ] [ suffix ]
+ *		  | word [ terms ] [ suffix ]
+ *	suffix	  = ":" modifiers
+ *	terms	  = "/" [ term { "," term } ] "/"
  *
  * The ':' before modifiers may be left out behind terms. White space is allowed around an event.
  */

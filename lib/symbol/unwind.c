@@ -9,7 +9,7 @@
  * Each step finds the rules for the address, takes the CFA and from it the registers of the caller.
  * The rules are kept by address, since the same few thousand addresses make up all the stacks of a
  * program. Code without rules (what a JIT made, hand-written code) is taken to keep a frame
- *pointer.
+ * pointer.
  */
 #include <dwarf.h>
 #include <stdlib.h>

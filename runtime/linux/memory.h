@@ -12,7 +12,7 @@
  *
  * The map is read and changed with the translator locked. A call that changes code holds that lock
  * until the kernel and the map have both changed and what was translated is forgotten, so nothing
- *is ever translated from memory that is on its way, and nothing old executed in its place.
+ * is ever translated from memory that is on its way, and nothing old executed in its place.
  */
 #ifndef RUNTIME_LINUX_MEMORY_H
 #define RUNTIME_LINUX_MEMORY_H

@@ -9,8 +9,8 @@
  *	elsewhere		the runtime goes on with what it does, and ends in the dispatcher
  *
  * In each case a note is made, and the mask in the frame becomes "all", so that the note is the
- *only one until it has been delivered. Vector registers are as the program left them all the time:
- *the kernel restores them with its frame, and the runtime does not touch them.
+ * only one until it has been delivered. Vector registers are as the program left them all the time:
+ * the kernel restores them with its frame, and the runtime does not touch them.
  */
 #include "runtime/linux/signal.h"
 

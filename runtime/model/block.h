@@ -92,7 +92,7 @@ static inline unsigned int block_strings(const struct block *b, unsigned int i)
 /*
  * The code of a record (compile.c) begins with mov $imm32, %ecx, which has the lower half of where
  * the block begins, for who gets there by a branch. Where the block is described is an operand,
- *too, of code that is out of the way: of the first thing that is done there.
+ * too, of code that is out of the way: of the first thing that is done there.
  *
  *	head	| mov $pc, %ecx | cmpl $line, slot(%rbx) | jne ->
  *	aside	| mov $block, %r10d | ...

@@ -36,8 +36,8 @@
  *	add %r12, %r12				or one more
  *
  * It is kept short: in programs of some size the time goes into fetching it. What can be told later
- *is told on the cold side, where who is not found in his slot is used, for all that go together, in
- *a call.
+ * is told on the cold side, where who is not found in his slot is used, for all that go together, in
+ * a call.
  */
 #include "runtime/model/compile.h"
 

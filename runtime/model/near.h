@@ -22,8 +22,8 @@
  * A tag is the key without the bits that have chosen the set, as far as it fits: it says where to
  * look. Keys are never 0, since neither the first line nor the first page of an address space can
  * be used. Compiled code that looks only at the upper half of a slot takes the first 32 KiB, where
- *hardly anybody has code, for what is in a free one: then place 0 gets a time, to which nothing is
- *lost.
+ * hardly anybody has code, for what is in a free one: then place 0 gets a time, to which nothing is
+ * lost.
  *
  * A page is used when a line of it is. So what is kept of a page is a time at which it was used,
  * and it was used last at the latest of this one and of the times of its lines in slots: that is

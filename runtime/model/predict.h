@@ -45,8 +45,7 @@ struct predictor {
 	uint32_t returns[PREDICT_RETURNS];	       /* low halves of addresses */
 	/*
 	 *	from	taken | by history, 2 bits | chooser, 2 bits | by branch, 2 bits
-	 *	to	wrong, at PREDICT_WRONG | by history, in the second byte | chooser, by
-	 *branch
+	 *	to	wrong, at PREDICT_WRONG | by history, second byte | chooser, by branch
 	 */
 	uint32_t steps[2][64];
 };

@@ -7,8 +7,8 @@
 #include "runtime/translate/tables.h"
 
 /*
- *	code	ways out | constants (count.c, record.c) | fragments ... | stubs, by number of
- *target meta	fragments | entries | their levels | targets | exits | pages | sources | the hash
+ *	code	ways out | constants | fragments ... | stubs, by number of target
+ *	meta	fragments | entries | their levels | targets | exits | pages | sources | the hash
  */
 enum {
 	MAX_FRAGMENTS = 256 << 10,

@@ -5,8 +5,8 @@
  *
  *	fragment  a run of emitted code, made at once from a run of the program's
  *	entry     a place in a fragment where a program address begins; found by that address
- *	exit      a place in a fragment that leaves it: a rel32 that leads to an entry or to a
- *target target    where exits lead as long as there is no entry: its stub tells the dispatcher
+ *	exit      a place in a fragment that leaves it: a rel32 that leads to an entry or a target
+ *	target    where exits lead as long as there is no entry: its stub tells the dispatcher
  *
  * All numbers are offsets and indices of 32 bits. Index 0 is never used, so 0 is "none".
  *

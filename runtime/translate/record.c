@@ -13,8 +13,8 @@
  *
  * In the lower half of xmm15 is where it goes, and in the upper half how far that is from where the
  * buffer is full, below 0 before. So the program waits for no memory, and nobody waits for more
- *than an addition from one record to the next. Sizes lie where the cache begins, and what is added
- *is known when the record ends.
+ * than an addition from one record to the next. Sizes lie where the cache begins, and what is added
+ * is known when the record ends.
  *
  * The register in which the place is, and one more if addresses are to be computed, are such that
  * the program writes them in the same block before it reads them: then they are not filled again,

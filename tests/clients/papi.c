@@ -5,9 +5,8 @@
  *
  *	papi count TURNS		instructions and branches of region(), and of twice as much
  *	papi overflow TURNS PERIOD	how many overflows, and how many of them in measured()
- *	papi profil TURNS PERIOD	the histogram of the program's code: in all, and in
- *measured() papi multiplex TURNS		more events at once than a real processor has
- *counters
+ *	papi profil TURNS PERIOD	the histogram of the program's code: all of it, and measured()
+ *	papi multiplex TURNS		more events at once than a real processor has counters
  */
 #include <papi.h>
 #include <stdio.h>

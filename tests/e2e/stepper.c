@@ -9,7 +9,7 @@
  * hexadecimal digits: FROM TO.
  *
  * A string instruction with a repeat count traps after each repetition with rip where it was, and
- *is one instruction as it is to a processor's counters. Exit status 77: tracing is not permitted.
+ * is one instruction as it is to a processor's counters. Exit status 77: tracing is not permitted.
  */
 #include <errno.h>
 #include <signal.h>
