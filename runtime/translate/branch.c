@@ -132,7 +132,7 @@ static uint8_t *emit_verify(struct builder *b, uint64_t pc, enum where where, ui
 
 /*
  * As if it had been another that was meant, if the counter has got to where somebody wants to
- * know (count.c). Where paths arrive whose length nobody knows, rcx is free, so it takes no flag:
+ * know (count_near.c). Where paths arrive whose length nobody knows, rcx is free, so it takes no flag:
  *
  *	pextrw $HIGHEST, %xmm15, %ecx; jrcxz miss
  */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Floating point arithmetic. It is counted as all else is (count.c, due.c), but in memory: programs
- * that compute so have no vector registers to spare, and that is where the other registers would
- *be.
+ * Floating point arithmetic. Where it is counted all is counted in memory (due.c): programs that
+ * compute so have no vector registers to spare.
  *
  * Where the model counts it knows nothing of this, and code that traces is left in more places than
  * code that counts. So there each such instruction has been counted when it is executed:

@@ -2,7 +2,7 @@
 /*
  * Counting where a counter is about to get to 0 for which somebody waits: there segments are short,
  * so that few instructions have to be executed alone. And where it is far from that, if count.c has
- * no means to look, or not the registers for what is counted.
+ * not the registers for what is counted, or the processor no instruction to look (count_near.c).
  *
  * A *segment* is a run of a fragment that is entered at its beginning and usually left at its
  * end: at a call, at a condition that leads backwards, at the end of the fragment. All that it does

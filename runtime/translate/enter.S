@@ -251,8 +251,8 @@ translate_flags_kept:
 	jmp	2b
 
 	/*
-	 * That is behind where the landing or pad looks whether a counter has got to 0 (count.c).
-	 * None that nobody waits for ever does.
+	 * That is behind where the landing or pad looks whether a counter has got to 0
+	 * (count_near.c). None that nobody waits for ever does.
 	 */
 7:	mov	%gs:THREAD_LOOKUP, %rdx
 	cmpl	$0, LOOKUP_LOOKS(%rdx)
