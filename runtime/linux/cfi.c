@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- *	.eh_frame_hdr	| 1 | encodings: 3 bytes | .eh_frame, 4 | number, 4 | { function, FDE } ...
- *| FDE		| length, 4 | back to the CIE, 4 | first, size of the function | ... | program | CIE
- *| length, 4 | 0, 4 | version | augmentation | alignments | ... | program |
+ *	.eh_frame_hdr	| 1 | encodings: 3 bytes | .eh_frame, 4 | number, 4 | { function, FDE } ... |
+ *	FDE		| length, 4 | back to the CIE, 4 | first, size of the function | ... | program |
+ *	CIE		| length, 4 | 0, 4 | version | augmentation | alignments | ... | program |
  *
  * Both programs are run up to the place at hand; what they leave is the row. Encodings other than
  * those that linkers write, relative to where they stand, are not read.
  */
 #include "runtime/linux/cfi.h"
+
+#include <dwarf.h>
 
 #include "runtime/linux/cfi_read.h"
 #include "runtime/linux/copy.h"
@@ -21,7 +23,10 @@ enum {
 
 /* ---- reading ---- */
 
-enum { ENCODED_SIGNED = 8, ENCODED_RELATIVE = 0x10, RELATIVE_4 = 0x1b, OFFSETS_4 = 0x3b };
+enum {
+	RELATIVE_4 = DW_EH_PE_pcrel | DW_EH_PE_sdata4,
+	OFFSETS_4 = DW_EH_PE_datarel | DW_EH_PE_sdata4,
+};
 
 static unsigned int encoded_size(uint8_t encoding)
 {
@@ -37,12 +42,12 @@ static uint64_t encoded(struct cursor *c, uint8_t encoding, bool relative)
 	const uint64_t place = cursor_address(c);
 	uint64_t value;
 
-	if (!size || (encoding & 0xf0) > ENCODED_RELATIVE) {
+	if (!size || (encoding & 0xf0) > DW_EH_PE_pcrel) {
 		c->bad = true;
 		return 0;
 	}
-	value = encoding & ENCODED_SIGNED ? cursor_signed(c, size) : cursor_get(c, size);
-	return relative && encoding & ENCODED_RELATIVE ? value + place : value;
+	value = encoding & DW_EH_PE_signed ? cursor_signed(c, size) : cursor_get(c, size);
+	return relative && encoding & DW_EH_PE_pcrel ? value + place : value;
 }
 
 /* What begins at @address with its own length, as much as @buffer holds. */
@@ -169,100 +174,121 @@ static void advance(struct program *p, uint64_t units)
 		p->first = p->location;
 }
 
-/* DW_CFA_: those whose operand is not in the opcode. */
-static void run_extended(struct program *p, struct cursor *c, uint8_t operation)
+/* What says where the frame ends; false: it is none of that. */
+static bool run_end(struct program *p, struct cursor *c, uint8_t operation)
 {
 	uint64_t number;
 
 	switch (operation) {
-	case 0x00: /* nop */
-		break;
-	case 0x02: /* advance_loc1, 2, 4 */
-	case 0x03:
-	case 0x04:
-		advance(p, cursor_get(c, 1U << (operation - 2)));
-		break;
-	case 0x05: /* offset_extended */
-		number = cursor_uleb(c);
-		set(p, number, CFI_AT, cursor_uleb(c) * p->data_unit);
-		break;
-	case 0x06: /* restore_extended */
-		restore(p, cursor_uleb(c));
-		break;
-	case 0x07: /* undefined */
-		set(p, cursor_uleb(c), CFI_UNDEFINED, 0);
-		break;
-	case 0x08: /* same_value */
-		set(p, cursor_uleb(c), CFI_SAME, 0);
-		break;
-	case 0x09: /* register */
-		number = cursor_uleb(c);
-		set(p, number, CFI_IN, cursor_uleb(c));
-		break;
-	case 0x0a: /* remember_state */
-		remember(p, c);
-		break;
-	case 0x0b: /* restore_state */
-		recall(p, c);
-		break;
-	case 0x0c: /* def_cfa */
+	case DW_CFA_def_cfa:
 		number = cursor_uleb(c);
 		set_end(p, number, cursor_uleb(c));
-		break;
-	case 0x0d: /* def_cfa_register */
-		set_end(p, cursor_uleb(c), p->row.end.value);
-		break;
-	case 0x0e: /* def_cfa_offset */
-		p->row.end.value = cursor_uleb(c);
-		break;
-	case 0x0f: /* def_cfa_expression */
-		p->row.end = get_expression(c, CFI_IS_EXPRESSION);
-		break;
-	case 0x10: /* expression */
-		set_expression(p, c, CFI_AT_EXPRESSION);
-		break;
-	case 0x11: /* offset_extended_sf */
-		number = cursor_uleb(c);
-		set(p, number, CFI_AT, cursor_sleb(c) * p->data_unit);
-		break;
-	case 0x12: /* def_cfa_sf */
+		return true;
+	case DW_CFA_def_cfa_sf:
 		number = cursor_uleb(c);
 		set_end(p, number, cursor_sleb(c) * p->data_unit);
-		break;
-	case 0x13: /* def_cfa_offset_sf */
+		return true;
+	case DW_CFA_def_cfa_register:
+		set_end(p, cursor_uleb(c), p->row.end.value);
+		return true;
+	case DW_CFA_def_cfa_offset:
+		p->row.end.value = cursor_uleb(c);
+		return true;
+	case DW_CFA_def_cfa_offset_sf:
 		p->row.end.value = cursor_sleb(c) * p->data_unit;
-		break;
-	case 0x14: /* val_offset */
+		return true;
+	case DW_CFA_def_cfa_expression:
+		p->row.end = get_expression(c, CFI_IS_EXPRESSION);
+		return true;
+	}
+	return false;
+}
+
+/* What says where a register is; false: it is none of that. */
+static bool run_register(struct program *p, struct cursor *c, uint8_t operation)
+{
+	uint64_t number;
+
+	switch (operation) {
+	case DW_CFA_offset_extended:
+		number = cursor_uleb(c);
+		set(p, number, CFI_AT, cursor_uleb(c) * p->data_unit);
+		return true;
+	case DW_CFA_offset_extended_sf:
+		number = cursor_uleb(c);
+		set(p, number, CFI_AT, cursor_sleb(c) * p->data_unit);
+		return true;
+	case DW_CFA_val_offset:
 		number = cursor_uleb(c);
 		set(p, number, CFI_IS, cursor_uleb(c) * p->data_unit);
-		break;
-	case 0x16: /* val_expression */
+		return true;
+	case DW_CFA_register:
+		number = cursor_uleb(c);
+		set(p, number, CFI_IN, cursor_uleb(c));
+		return true;
+	case DW_CFA_restore_extended:
+		restore(p, cursor_uleb(c));
+		return true;
+	case DW_CFA_undefined:
+		set(p, cursor_uleb(c), CFI_UNDEFINED, 0);
+		return true;
+	case DW_CFA_same_value:
+		set(p, cursor_uleb(c), CFI_SAME, 0);
+		return true;
+	case DW_CFA_expression:
+		set_expression(p, c, CFI_AT_EXPRESSION);
+		return true;
+	case DW_CFA_val_expression:
 		set_expression(p, c, CFI_IS_EXPRESSION);
+		return true;
+	}
+	return false;
+}
+
+/* Those whose operand is not in the opcode. */
+static void run_extended(struct program *p, struct cursor *c, uint8_t operation)
+{
+	switch (operation) {
+	case DW_CFA_nop:
 		break;
-	case 0x2e: /* GNU_args_size */
+	case DW_CFA_advance_loc1:
+		advance(p, cursor_get(c, 1));
+		break;
+	case DW_CFA_advance_loc2:
+		advance(p, cursor_get(c, 2));
+		break;
+	case DW_CFA_advance_loc4:
+		advance(p, cursor_get(c, 4));
+		break;
+	case DW_CFA_remember_state:
+		remember(p, c);
+		break;
+	case DW_CFA_restore_state:
+		recall(p, c);
+		break;
+	case DW_CFA_GNU_args_size:
 		cursor_uleb(c);
 		break;
 	default:
-		c->bad = true;
+		if (!run_end(p, c, operation) && !run_register(p, c, operation))
+			c->bad = true;
 	}
 }
 
 /* False if it cannot be run as far as the place. */
 static bool run(struct program *p, struct cursor *c)
 {
-	enum { ADVANCE = 1, OFFSET, RESTORE };
-
 	while (c->at < c->end && !c->bad && p->location <= p->target) {
 		const uint8_t byte = (uint8_t)cursor_get(c, 1), operand = byte & 0x3f;
 
-		switch (byte >> 6) {
-		case ADVANCE:
+		switch (byte & ~0x3f) {
+		case DW_CFA_advance_loc:
 			advance(p, operand);
 			break;
-		case OFFSET:
+		case DW_CFA_offset:
 			set(p, operand, CFI_AT, cursor_uleb(c) * p->data_unit);
 			break;
-		case RESTORE:
+		case DW_CFA_restore:
 			restore(p, operand);
 			break;
 		default:
@@ -379,7 +405,7 @@ static bool read_fde(struct cfi_table *table, uint64_t address, uint8_t *buffer,
 	if (!fde->cie)
 		return false;
 	fde->first = encoded(c, fde->cie->encoding, true);
-	fde->size = encoded(c, fde->cie->encoding & ~ENCODED_SIGNED, false);
+	fde->size = encoded(c, fde->cie->encoding & ~DW_EH_PE_signed, false);
 	return !c->bad;
 }
 
@@ -427,7 +453,7 @@ bool cfi_table_at(struct cfi_table *table, uint64_t header)
 	uint8_t bytes[12];
 
 	if (copy_in(bytes, header, sizeof(bytes)) || bytes[0] != 1 || bytes[1] != RELATIVE_4 ||
-	    bytes[2] != 3 || bytes[3] != OFFSETS_4)
+	    bytes[2] != DW_EH_PE_udata4 || bytes[3] != OFFSETS_4)
 		return false;
 	*table = (struct cfi_table){.base = header, .functions = header + sizeof(bytes)};
 	memcpy(&table->nr, bytes + 8, sizeof(table->nr));

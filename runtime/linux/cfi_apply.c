@@ -2,6 +2,8 @@
 /* From a frame to its caller's, by a row of what compilers say of it; expressions among that. */
 #include "runtime/linux/cfi.h"
 
+#include <dwarf.h>
+
 #include "runtime/linux/cfi_read.h"
 #include "runtime/linux/copy.h"
 
@@ -53,33 +55,33 @@ static void push_register(struct machine *m, unsigned int number, uint64_t offse
 static uint64_t binary(uint8_t operation, uint64_t a, uint64_t b, bool *bad)
 {
 	switch (operation) {
-	case 0x1a:
+	case DW_OP_and:
 		return a & b;
-	case 0x1c:
+	case DW_OP_minus:
 		return a - b;
-	case 0x1e:
+	case DW_OP_mul:
 		return a * b;
-	case 0x21:
+	case DW_OP_or:
 		return a | b;
-	case 0x22:
+	case DW_OP_plus:
 		return a + b;
-	case 0x24:
+	case DW_OP_shl:
 		return b < 64 ? a << b : 0;
-	case 0x25:
+	case DW_OP_shr:
 		return b < 64 ? a >> b : 0;
-	case 0x27:
+	case DW_OP_xor:
 		return a ^ b;
-	case 0x29:
+	case DW_OP_eq:
 		return a == b;
-	case 0x2a:
+	case DW_OP_ge:
 		return (int64_t)a >= (int64_t)b;
-	case 0x2b:
+	case DW_OP_gt:
 		return (int64_t)a > (int64_t)b;
-	case 0x2c:
+	case DW_OP_le:
 		return (int64_t)a <= (int64_t)b;
-	case 0x2d:
+	case DW_OP_lt:
 		return (int64_t)a < (int64_t)b;
-	case 0x2e:
+	case DW_OP_ne:
 		return a != b;
 	}
 	*bad = true;
@@ -90,47 +92,47 @@ static void operate(struct machine *m, struct cursor *c, uint8_t operation)
 {
 	uint64_t a;
 
-	if (operation >= 0x30 && operation <= 0x4f) { /* lit0 ... */
-		push(m, operation - 0x30U);
+	if (operation >= DW_OP_lit0 && operation <= DW_OP_lit31) {
+		push(m, operation - DW_OP_lit0);
 		return;
 	}
-	if (operation >= 0x70 && operation <= 0x8f) { /* breg0 ... */
-		push_register(m, operation - 0x70U, cursor_sleb(c));
+	if (operation >= DW_OP_breg0 && operation <= DW_OP_breg31) {
+		push_register(m, operation - DW_OP_breg0, cursor_sleb(c));
 		return;
 	}
-	if (operation >= 0x08 && operation <= 0x0f) { /* const1u, const1s, const2u ... */
-		const unsigned int size = 1U << (operation - 8) / 2;
+	if (operation >= DW_OP_const1u && operation <= DW_OP_const8s) {
+		const unsigned int size = 1U << (operation - DW_OP_const1u) / 2;
 
 		push(m, operation & 1 ? cursor_signed(c, size) : cursor_get(c, size));
 		return;
 	}
 	switch (operation) {
-	case 0x06: /* deref */
+	case DW_OP_deref:
 		push(m, load(pop(m), &m->bad));
 		return;
-	case 0x10: /* constu, consts */
+	case DW_OP_constu:
 		push(m, cursor_uleb(c));
 		return;
-	case 0x11:
+	case DW_OP_consts:
 		push(m, cursor_sleb(c));
 		return;
-	case 0x12: /* dup */
+	case DW_OP_dup:
 		a = pop(m);
 		push(m, a);
 		push(m, a);
 		return;
-	case 0x13: /* drop */
+	case DW_OP_drop:
 		pop(m);
 		return;
-	case 0x23: /* plus_uconst */
+	case DW_OP_plus_uconst:
 		push(m, pop(m) + cursor_uleb(c));
 		return;
-	case 0x92: /* bregx */
+	case DW_OP_bregx:
 		a = cursor_uleb(c);
 		push_register(m, a < CFI_REGISTERS ? (unsigned int)a : CFI_REGISTERS,
 			      cursor_sleb(c));
 		return;
-	case 0x96: /* nop */
+	case DW_OP_nop:
 		return;
 	}
 	a = pop(m);
