@@ -123,6 +123,7 @@ struct thread {
 	uint64_t held[2];
 
 	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
+	uint64_t *trace_start;	      /* of what has not been taken in, as far as `trace` */
 	struct lookup *lookup_before; /* of the cache that it ran in before that one, or NULL */
 	int tid;
 	struct task *task; /* linux/task.h: all that only this process is to see */

@@ -45,9 +45,6 @@ void tracer_cut(struct thread *thread, uint8_t cut);
 bool tracer_cause(const struct thread *thread, enum core_kind kind, struct core_cause *cause);
 void tracer_forget(struct thread *thread);
 
-/* Where the trace that has not been taken in begins; it ends at thread->trace. */
-const uint64_t *tracer_start(const struct thread *thread);
-
 /* The machine of the models that are made from now on; the reference one before. */
 void tracer_machine(const struct machine *machine);
 

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "runtime/model/block.h"
-#include "runtime/pmu/tracer.h"
 #include "runtime/translate/caches.h"
 
 /* Of the run in the translator. */
@@ -66,7 +65,7 @@ static void add_trace(struct sums *sums, uint8_t cut, uint64_t pc, uint64_t at)
 {
 	const uint64_t *record, *end = (const uint64_t *)at;
 
-	for (record = tracer_start(host_thread()); record < end;) {
+	for (record = host_thread()->trace_start; record < end;) {
 		const struct block *block = record_block(*record);
 		unsigned int insns = 0xffff;
 
