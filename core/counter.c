@@ -74,7 +74,9 @@ void core_counters_program(struct core_task *task)
 	}
 	stop = task->counting_down & ~kinds;
 	task->early = task->looking_back = 0;
-	core_for_each_kind(kind, kinds) place(task, kind, -stretch(task, kind, left[kind]));
-	core_for_each_kind(kind, stop) place(task, kind, CORE_COUNTER_START);
+	core_for_each_kind(kind, kinds)
+		place(task, kind, -stretch(task, kind, left[kind]));
+	core_for_each_kind(kind, stop)
+		place(task, kind, CORE_COUNTER_START);
 	task->counting_down = kinds;
 }

@@ -355,8 +355,9 @@ static uint64_t due_kinds(const struct core_task *task)
 {
 	uint64_t due = 0;
 
-	core_for_each_kind(kind, task->counting_down) if (task->counter[kind] >= 0) due |=
-		CORE_KIND_BIT(kind);
+	core_for_each_kind(kind, task->counting_down)
+		if (task->counter[kind] >= 0)
+			due |= CORE_KIND_BIT(kind);
 	return due;
 }
 
@@ -378,5 +379,6 @@ void core_task_update(struct core_task *task)
 	core_counters_program(task);
 	due = due_kinds(task);
 	core_task_unlock(task);
-	core_for_each_kind(kind, due) core_overflow(task, kind);
+	core_for_each_kind(kind, due)
+		core_overflow(task, kind);
 }

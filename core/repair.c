@@ -26,7 +26,9 @@ static bool is_free(const struct core_event *event)
 static void link_tasks(void)
 {
 	core_tree()->live = 0;
-	for_each_page(page) if (core_task(page)->live) core_link_live(core_task(page));
+	for_each_page(page)
+		if (core_task(page)->live)
+			core_link_live(core_task(page));
 }
 
 /* ---- what became of each event ---- */
@@ -62,9 +64,10 @@ static void judge(struct core_event *event)
 
 static void judge_all(void)
 {
-	for_each_index(index) if (!is_free(core_event(index))) judge(core_event(index));
 	for_each_index(index)
-	{
+		if (!is_free(core_event(index)))
+			judge(core_event(index));
+	for_each_index(index) {
 		struct core_event *event = core_event(index);
 
 		if (!is_free(event) && !leads(core_leader(event), event))
@@ -165,9 +168,10 @@ static void mend_tasks(void)
 	const struct list list = list_of(offsetof(struct core_event, next), is_of_task);
 
 	mend_task(&list, 0);
-	for_each_page(page) if (core_task(page)->live) mend_task(&list, page);
-	for_each_index(index)
-	{
+	for_each_page(page)
+		if (core_task(page)->live)
+			mend_task(&list, page);
+	for_each_index(index) {
 		struct core_event *event = core_event(index);
 		struct core_task *task = core_task(event->task);
 
@@ -185,9 +189,10 @@ static void mend_created(void)
 {
 	const struct list list = list_of(offsetof(struct core_event, next_created), was_created_by);
 
-	for_each_page(page) if (core_task(page)->live) sift(&list, &core_task(page)->created, page);
-	for_each_index(index)
-	{
+	for_each_page(page)
+		if (core_task(page)->live)
+			sift(&list, &core_task(page)->created, page);
+	for_each_index(index) {
 		const uint32_t creator = core_event(index)->creator;
 
 		if (creator && is_missing(&list, index, creator))
@@ -199,8 +204,7 @@ static void mend_groups(void)
 {
 	const struct list members = list_of(offsetof(struct core_event, next_member), is_member);
 
-	for_each_index(index)
-	{
+	for_each_index(index) {
 		struct core_event *event = core_event(index);
 
 		event->members = 0;
@@ -209,8 +213,7 @@ static void mend_groups(void)
 		else
 			sift(&members, &event->next_member, index);
 	}
-	for_each_index(index)
-	{
+	for_each_index(index) {
 		struct core_event *event = core_event(index);
 
 		if (is_free(event) || event->leader == index)
@@ -223,9 +226,9 @@ static void mend_groups(void)
 
 static void mend_copies(void)
 {
-	for_each_index(index) core_event(index)->children = 0;
 	for_each_index(index)
-	{
+		core_event(index)->children = 0;
+	for_each_index(index) {
 		struct core_event *event = core_event(index);
 
 		if (!is_free(event) && event->parent)
@@ -267,8 +270,7 @@ static void mend_rings(void)
 		sift(&writers, &ring->events, i);
 		core_unlock(&ring->lock);
 	}
-	for_each_index(index)
-	{
+	for_each_index(index) {
 		struct core_event *event = core_event(index);
 
 		if (event->ring && is_missing(&writers, index, event->ring))
@@ -291,14 +293,14 @@ static void schedule(struct core_task *task)
 static void schedule_all(void)
 {
 	schedule(core_everybody());
-	for_each_page(page) if (core_task(page)->live && core_task(page)->events)
-		schedule(core_task(page));
+	for_each_page(page)
+		if (core_task(page)->live && core_task(page)->events)
+			schedule(core_task(page));
 }
 
 static void close_rest(void)
 {
-	for_each_index(index)
-	{
+	for_each_index(index) {
 		struct core_event *event = core_event(index);
 
 		if (!is_free(event) && event->closed && !event->maps)

@@ -332,7 +332,8 @@ static void test_backward_overwritten(void **state)
 	for (uint64_t time = 1; time <= 3 * fit; time++)
 		fake_ring_sample(&fake, 1, time);
 	assert_int_equal(tally_ring_peek(&fake.ring, piece), fit * sizeof(struct fake_sample));
-	assert_int_equal(tally_ring_scan(piece, SIZE_MAX, &stats), fit * sizeof(struct fake_sample));
+	assert_int_equal(tally_ring_scan(piece, SIZE_MAX, &stats),
+			 fit * sizeof(struct fake_sample));
 	assert_int_equal(stats.samples, fit);
 	check_backward(&fake, 2 * fit + 1, 3 * fit);
 	assert_int_equal(tally_ring_dropped(&fake.ring), 0);

@@ -59,8 +59,7 @@ static void first(struct thread *thread)
 /* What the other threads of the image before have left. */
 static void end_others(const struct thread *thread)
 {
-	for_each_page(page)
-	{
+	for_each_page(page) {
 		struct core_task *task = core_task(page);
 
 		if (page != thread->page && task->live && task->pid == thread->events.pid &&
@@ -284,8 +283,7 @@ void linux_due(struct thread *thread)
 
 static uint32_t find(int32_t tid)
 {
-	for_each_page(page)
-	{
+	for_each_page(page) {
 		const struct core_task *task = core_task(page);
 
 		if (task->live && task->tid == tid && arena_alive(page))
@@ -327,10 +325,14 @@ void tasks_watch(uint32_t page)
 
 void tasks_watch_all(void)
 {
-	for_each_page(page) if (core_task(page)->live) tasks_watch(page);
+	for_each_page(page)
+		if (core_task(page)->live)
+			tasks_watch(page);
 }
 
 void tasks_sweep(void)
 {
-	for_each_page(page) if (core_task(page)->live) core_task_lost(core_task(page), 0);
+	for_each_page(page)
+		if (core_task(page)->live)
+			core_task_lost(core_task(page), 0);
 }

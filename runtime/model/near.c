@@ -85,8 +85,7 @@ static uint64_t last_use(const struct near *near, uint64_t way, uint64_t limit)
 	const uint16_t *ways = near->ways_of + (way << NEAR_LINES);
 	uint64_t last = near->pages.times[way];
 
-	for_each_line(near->slots_of[way], line)
-	{
+	for_each_line(near->slots_of[way], line) {
 		const uint64_t time = near->lines.times[ways[line]];
 
 		last = time > last ? time : last;
@@ -136,7 +135,8 @@ static void evict_page(const struct near *near, uint64_t way)
 {
 	const uint64_t first = near->pages.keys[way] << NEAR_LINES;
 
-	for_each_line(near->slots_of[way], line) * near_slot(near, first | line) = 0;
+	for_each_line(near->slots_of[way], line)
+		*near_slot(near, first | line) = 0;
 	near->slots_of[way] = 0;
 }
 

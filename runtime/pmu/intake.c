@@ -60,8 +60,7 @@ static uint64_t records_without(const struct single *s)
 {
 	uint64_t records = UINT64_MAX;
 
-	core_for_each_kind(kind, s->watched & ~s->found)
-	{
+	core_for_each_kind(kind, s->watched & ~s->found) {
 		const uint64_t some = (uint64_t)(-s->counter[kind] - 1) / most_of(s->machine, kind);
 
 		if (some < records && !(some && is_time(kind)))
@@ -81,8 +80,7 @@ static uint64_t *behind_records(uint64_t *record, const uint64_t *end, uint64_t 
 
 static bool are_quiet(const struct single *s, const struct foreseen *sums)
 {
-	core_for_each_kind(kind, s->watched & ~s->found)
-	{
+	core_for_each_kind(kind, s->watched & ~s->found) {
 		const uint64_t more = model_foreseen(s->model, sums, (enum core_kind)kind);
 
 		if (s->counter[kind] + (int64_t)more >= 0)
@@ -131,7 +129,8 @@ static void take_single(struct single *s, const struct block *block, const uint6
 	const uint64_t before = s->found;
 
 	single_run(s, block, record, next);
-	core_for_each_kind(kind, s->found & ~before) s->causes[kind].since = since(block, last);
+	core_for_each_kind(kind, s->found & ~before)
+		s->causes[kind].since = since(block, last);
 }
 
 /* To begin with the model and to end takes as long as looking at so many words. */

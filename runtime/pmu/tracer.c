@@ -60,8 +60,9 @@ static uint64_t waited_for(const struct thread *thread)
 	const struct core_task *task = &thread->events;
 	uint64_t kinds = 0;
 
-	core_for_each_kind(kind, task->counting_down & TRACED_KINDS) if (task->counter[kind] < 0)
-		kinds |= CORE_KIND_BIT(kind);
+	core_for_each_kind(kind, task->counting_down & TRACED_KINDS)
+		if (task->counter[kind] < 0)
+			kinds |= CORE_KIND_BIT(kind);
 	return kinds;
 }
 
@@ -94,8 +95,7 @@ static uint64_t words_allowed(const struct thread *thread)
 	/* What is counted beside the trace is looked at when it is taken in. */
 	if (thread->events.counting_down & CORE_KINDS_FLOATING)
 		words = TOGETHER;
-	core_for_each_kind(kind, thread->events.counting_down & TRACED_KINDS)
-	{
+	core_for_each_kind(kind, thread->events.counting_down & TRACED_KINDS) {
 		const int64_t left = -thread->events.counter[kind];
 		uint64_t until = words_until(t, kind, left > 0 ? (uint64_t)left : 0);
 
@@ -257,13 +257,12 @@ static bool models(const struct core_task *task)
 
 static void follow_rates(struct tracer *t, const int64_t *before, uint64_t words)
 {
-	core_for_each_kind(kind, t->intake.single.watched) t->seen[kind] +=
-		(uint64_t)(t->intake.single.counter[kind] - before[kind]);
+	core_for_each_kind(kind, t->intake.single.watched)
+		t->seen[kind] += (uint64_t)(t->intake.single.counter[kind] - before[kind]);
 	t->seen_words += words;
 	if (t->seen_words < RATE_WORDS)
 		return;
-	core_for_each_kind(kind, t->intake.single.watched)
-	{
+	core_for_each_kind(kind, t->intake.single.watched) {
 		const uint64_t now = t->seen[kind] * RATE_ONE / t->seen_words;
 
 		t->rates[kind] = (3 * t->rates[kind] + now) / 4;
@@ -292,8 +291,8 @@ void tracer_drain(struct thread *thread)
 	}
 	t->intake.single.fs_base = fs_base();
 	t->intake.single.watched = waited_for(thread);
-	core_for_each_kind(kind, t->intake.single.watched) before[kind] =
-		thread->events.counter[kind];
+	core_for_each_kind(kind, t->intake.single.watched)
+		before[kind] = thread->events.counter[kind];
 	take_in(t, thread->trace_start, &extent, thread->regs.rip);
 	follow_rates(t, before, (uint64_t)(end - thread->trace_start));
 	restart(thread);

@@ -116,7 +116,8 @@ static void add_pair(struct builder *b, unsigned int pair, struct counts *what, 
 void count_emit(struct builder *b, struct counts what, uint64_t pc)
 {
 	vectors_take_back(b);
-	for_each_vector(pair, b->count.pairs) add_pair(b, pair, &what, pc);
+	for_each_vector(pair, b->count.pairs)
+		add_pair(b, pair, &what, pc);
 }
 
 static bool is_nothing(const struct counts *counts)

@@ -50,13 +50,13 @@ static uint32_t program_value(unsigned int n)
 
 void vectors_store(struct builder *b, uint8_t vectors)
 {
-	for_each_vector(n, vectors) emit_store(b, n, home(b, n));
+	for_each_vector(n, vectors)
+		emit_store(b, n, home(b, n));
 }
 
 void vectors_lend(struct builder *b, uint8_t vectors)
 {
-	for_each_vector(n, vectors & ~b->theirs)
-	{
+	for_each_vector(n, vectors & ~b->theirs) {
 		emit_store(b, n, home(b, n));
 		emit_load(b, n, program_value(n));
 		b->theirs |= 1u << n;
@@ -66,8 +66,7 @@ void vectors_lend(struct builder *b, uint8_t vectors)
 
 void vectors_take_back(struct builder *b)
 {
-	for_each_vector(n, b->theirs)
-	{
+	for_each_vector(n, b->theirs) {
 		emit_store(b, n, program_value(n));
 		emit_load(b, n, home(b, n));
 		b->theirs &= ~(1u << n);
