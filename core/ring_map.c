@@ -290,17 +290,23 @@ static int map_aux(struct core_event *event, uint64_t offset, uint64_t size, boo
 	return 0;
 }
 
-/* Nobody writes there any more; whoever has the pages next finds zeros there. */
+/* Nobody writes there any more. */
+static void forget_aux(struct core_ring *ring)
+{
+	core_lock(&ring->lock);
+	ring->aux = (struct core_aux){0};
+	ring->aux_locked = ring->aux_pinned = 0;
+	core_unlock(&ring->lock);
+}
+
+/* Whoever has the pages next finds zeros there. */
 static void free_aux(struct core_ring *ring)
 {
 	const struct core_aux aux = ring->aux;
 
 	if (!aux.size)
 		return;
-	core_lock(&ring->lock);
-	ring->aux = (struct core_aux){0};
-	ring->aux_locked = ring->aux_pinned = 0;
-	core_unlock(&ring->lock);
+	forget_aux(ring);
 	core_host_discard(aux.at, aux.size);
 	core_pages_give(aux.at, aux.size / ARENA_PAGE);
 }
@@ -393,10 +399,7 @@ static void sift_aux(struct core_ring *ring, bool stays)
 		return;
 	}
 	core_host_discard(ring->aux.at, ring->aux.size);
-	core_lock(&ring->lock);
-	ring->aux = (struct core_aux){0};
-	ring->aux_locked = ring->aux_pinned = 0;
-	core_unlock(&ring->lock);
+	forget_aux(ring);
 }
 
 void core_rings_sift(void)
