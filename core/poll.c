@@ -12,10 +12,9 @@
 static short look(uint64_t name, bool consume)
 {
 	const struct core_event *event = core_named(name);
+	const uint8_t state = __atomic_load_n(&event->state, __ATOMIC_ACQUIRE);
 	struct core_ring *ring;
 	short ready;
-
-	const uint8_t state = __atomic_load_n(&event->state, __ATOMIC_ACQUIRE);
 
 	if (state == CORE_EXITED && !event->children)
 		return POLLHUP;

@@ -125,7 +125,7 @@ static bool ends_word(char c)
 }
 
 /*
- * Cuts "#! INTERPRETER [ARGUMENT]" out of @line, which has @size bytes of the file and zeroes
+ * Cuts "#! INTERPRETER [ARGUMENT]" out of @line, where the file begins, or all of it and zeroes
  * behind, in place. The argument is one, whatever blanks it has, and NULL when there is none.
  */
 static bool parse_script(char line[SCRIPT_LINE + 1], char **interpreter, char **argument)

@@ -118,8 +118,8 @@ int64_t sys_rt_sigtimedwait(struct thread *thread, struct syscall *call)
 }
 
 /*
- * Makes a call that waits under the mask at @at, which the argument @index points at: with a mask
- * of which the kernel gets its part, and the handler of what ends the wait is told of.
+ * Makes a call that waits under the mask that the argument @index points at: with a mask of which
+ * the kernel gets its part, and the handler of what ends the wait is told of.
  */
 static int64_t wait_under(struct thread *thread, struct syscall *call, unsigned int index)
 {

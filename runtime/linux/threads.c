@@ -7,7 +7,6 @@
  * page of the arena. Until GS base is set a child must not look at thread_self(): that is its
  * parent.
  */
-#include "runtime/linux/fork_locks.h"
 #include "runtime/linux/threads.h"
 
 #include <asm/errno.h>
@@ -25,6 +24,7 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/exec.h"
 #include "runtime/linux/faults.h"
+#include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/task.h"
@@ -403,7 +403,7 @@ int64_t sys_exit(struct thread *thread, struct syscall *call)
 	clock_timer_end(thread);
 	tasks_end(thread);
 	/* Of a vfork child its parent clears up. */
-	for (; task->vfork;)
+	while (task->vfork)
 		sys(__NR_exit, call->args[0]);
 	translate_thread_gone(thread);
 	signal_actions_give(task->actions);
