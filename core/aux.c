@@ -22,9 +22,7 @@
 
 #include "core/arena.h"
 #include "core/count.h"
-#include "core/host.h"
 #include "core/lock.h"
-#include "core/output.h"
 #include "core/schedule.h"
 #include "core/sideband.h"
 

@@ -4,7 +4,6 @@
 #include "core/arena.h"
 #include "core/host.h"
 #include "core/output.h"
-#include "core/sum.h"
 #include "core/time.h"
 
 void core_look_at_clock(struct core_task *task)

@@ -19,7 +19,6 @@
 #include "core/counter.h"
 #include "core/host.h"
 #include "core/output.h"
-#include "core/record.h"
 #include "core/sample.h"
 #include "core/schedule.h"
 #include "core/sideband.h"

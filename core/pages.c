@@ -7,7 +7,6 @@
 
 #include "abi/arena.h"
 #include "core/arena.h"
-#include "core/ring.h"
 
 #define BITS 64UL
 

@@ -22,7 +22,6 @@
 #include "core/hold.h"
 #include "core/host.h"
 #include "core/lock.h"
-#include "core/output.h"
 #include "core/record.h"
 
 static struct perf_event_mmap_page *mmap_page(const struct core_ring *ring)

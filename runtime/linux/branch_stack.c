@@ -6,7 +6,6 @@
  */
 #include <linux/perf_event.h>
 
-#include "core/core.h"
 #include "core/host.h"
 #include "runtime/string.h"
 #include "runtime/thread.h"

@@ -13,9 +13,7 @@
 #include <linux/hw_breakpoint.h>
 
 #include "core/core.h"
-#include "core/host.h"
 #include "runtime/linux/operand.h"
-#include "runtime/linux/task.h"
 #include "runtime/translate/decode.h"
 #include "runtime/translate/translate.h"
 

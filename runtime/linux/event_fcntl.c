@@ -12,7 +12,6 @@
 #include "core/hold.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/event_calls.h"
-#include "runtime/sys.h"
 
 enum { OWNER_PID = 1, OWNER_PGRP = 2 };
 

@@ -12,7 +12,6 @@
 #include <linux/signal.h>
 #include <linux/time.h>
 
-#include "abi/arena.h"
 #include "abi/control.h"
 #include "core/core.h"
 #include "core/counter.h"
@@ -22,7 +21,6 @@
 #include "runtime/linux/control.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
-#include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_host.h"
 #include "runtime/linux/faults.h"
 #include "runtime/linux/memory.h"

@@ -13,7 +13,6 @@
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_request.h"
-#include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
 #include "runtime/sys.h"
 

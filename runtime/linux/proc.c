@@ -10,7 +10,6 @@
 #include <linux/stat.h>
 #include <stddef.h>
 
-#include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
 #include "runtime/say.h"
 #include "runtime/string.h"

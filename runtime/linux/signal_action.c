@@ -12,7 +12,6 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/memory.h"
 #include "runtime/string.h"
-#include "runtime/sys.h"
 
 enum { DEFAULT_HANDLER = 0, IGNORE_HANDLER = 1 };
 

@@ -14,7 +14,6 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/tasks.h"
-#include "runtime/say.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"

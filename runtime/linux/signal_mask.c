@@ -9,7 +9,6 @@
 #include <linux/signal.h>
 
 #include "runtime/linux/copy.h"
-#include "runtime/sys.h"
 
 static signal_set combine(int how, signal_set old, signal_set set)
 {

@@ -6,7 +6,6 @@
 #include "runtime/linux/memory.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/threads.h"
-#include "runtime/sys.h"
 
 _Static_assert(sizeof(struct task) <= PAGE && sizeof(struct thread) <= PAGE, "");
 

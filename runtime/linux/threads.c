@@ -14,7 +14,6 @@
 #include <linux/sched.h>
 #include <linux/signal.h>
 
-#include "core/core.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/brk.h"
 #include "runtime/linux/event_calls.h"
