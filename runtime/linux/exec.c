@@ -157,7 +157,7 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 	if (!error && thread) {
 		thread->task->exec_lists = lists.argv;
 		thread->task->exec_lists_size = lists.size;
-		thread->task->handed_over = owner;
+		thread->task->handed_over = owner != 0;
 		/* Of a vfork child it is its parent's memory, which stays. */
 		thread->events.views = thread->task->vfork ? 0 : event_maps_owner();
 	}

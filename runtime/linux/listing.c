@@ -3,6 +3,8 @@
  * /proc/PID/fd and fdinfo without the descriptors of the runtime: programs read them to close what
  * they have inherited, tests to find what has leaked.
  */
+#include "runtime/linux/listing.h"
+
 #include <asm/errno.h>
 #include <asm/statfs.h>
 #include <linux/magic.h>
@@ -11,7 +13,6 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/files.h"
-#include "runtime/linux/listing.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
