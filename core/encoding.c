@@ -98,6 +98,16 @@ const struct core_named_event core_named_events[] = {
 	ARCHITECTURAL("instructions", 0xc0, 0x00, CORE_INSTRUCTIONS),
 	ARCHITECTURAL("cache-references", 0x2e, 0x4f, CORE_LLC_REFERENCES),
 	ARCHITECTURAL("cache-misses", 0x2e, 0x41, CORE_LLC_MISSES),
+	/* As Intel's have them since Ice Lake. In the model a wait is for one thing. */
+	ARCHITECTURAL("slots", 0x00, 0x04, CORE_SLOTS),
+	ARCHITECTURAL("topdown-retiring", 0x00, 0x80, CORE_SLOTS_RETIRING),
+	ARCHITECTURAL("topdown-bad-spec", 0x00, 0x81, CORE_SLOTS_BAD_SPECULATION),
+	ARCHITECTURAL("topdown-fe-bound", 0x00, 0x82, CORE_SLOTS_FRONTEND),
+	ARCHITECTURAL("topdown-be-bound", 0x00, 0x83, CORE_SLOTS_BACKEND),
+	ARCHITECTURAL("topdown-heavy-ops", 0x00, 0x84, CORE_ZERO),
+	ARCHITECTURAL("topdown-br-mispredict", 0x00, 0x85, CORE_SLOTS_BAD_SPECULATION),
+	ARCHITECTURAL("topdown-fetch-lat", 0x00, 0x86, CORE_SLOTS_FRONTEND),
+	ARCHITECTURAL("topdown-mem-bound", 0x00, 0x87, CORE_SLOTS_BACKEND),
 	OWN("branch-instructions", 2, CORE_BRANCHES),
 	OWN("branches_conditional", 3, CORE_BRANCHES_CONDITIONAL),
 	OWN("branches_taken", 4, CORE_BRANCHES_TAKEN),
@@ -224,11 +234,17 @@ static const struct alias intel[] = {
 static const struct alias before_ice_lake[] = {
 	{0x01c4, CORE_BRANCHES_CONDITIONAL},
 	{0x01c5, CORE_BRANCH_MISSES_CONDITIONAL},
+	/* What perf computes "top-down" from. Nothing is issued that does not retire. */
+	{0x010d, CORE_RECOVERY_CYCLES}, /* INT_MISC.RECOVERY_CYCLES */
+	{0x010e, CORE_SLOTS_RETIRING},	/* UOPS_ISSUED.ANY */
+	{0x019c, CORE_SLOTS_FRONTEND},	/* IDQ_UOPS_NOT_DELIVERED.CORE */
+	{0x02c2, CORE_SLOTS_RETIRING},	/* UOPS_RETIRED.RETIRE_SLOTS */
 };
 static const struct alias since_ice_lake[] = {
 	{0x01c4, CORE_CONDITIONS_TAKEN},
 	{0x80c4, CORE_BRANCHES_INDIRECT},
 	{0x11c5, CORE_BRANCH_MISSES_CONDITIONAL},
+	{0x10ad, CORE_ZERO}, /* INT_MISC.UOP_DROPPING, of which the model has none */
 };
 
 /* OFFCORE_REQUESTS, which has moved; half precision is new. */

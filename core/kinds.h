@@ -117,6 +117,14 @@ enum core_kind {
 	CORE_FLOPS,
 	CORE_FLOPS_AND_BFLOAT,
 
+	/* What becomes of the slots of issue ("top-down"), of which each cycle has four. */
+	CORE_SLOTS,
+	CORE_SLOTS_RETIRING,
+	CORE_SLOTS_BAD_SPECULATION, /* lost to wrong predictions, */
+	CORE_SLOTS_FRONTEND,	    /* to waiting for code, */
+	CORE_SLOTS_BACKEND,	    /* and for data */
+	CORE_RECOVERY_CYCLES,	    /* after wrong predictions */
+
 	CORE_KINDS,
 };
 

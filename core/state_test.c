@@ -71,6 +71,36 @@ static void a_sum_counts_what_its_parts_count(void **state)
 	assert_int_equal(tree_refused(&attr, fake.task, -1, 0), EOPNOTSUPP);
 }
 
+/* Where the slots of issue went: each cycle has four, and a wrong prediction costs 16 cycles. */
+static void the_slots_are_told_apart(void **state)
+{
+	static const struct {
+		uint64_t config, value;
+	} events[] = {
+		{0x0400, 4000},			  /* slots */
+		{0x8000, 4 * (1000 - 500 - 200)}, /* retiring */
+		{0x8100, 64 * 5},		  /* bad speculation */
+		{0x8200, 4 * 500 - 64 * 5},	  /* waiting for code */
+		{0x8300, 4 * 200},		  /* and for data */
+		{0x8400, 0},
+	};
+	enum { NR = sizeof(events) / sizeof(*events) };
+	uint32_t opened[NR];
+
+	(void)state;
+	for (unsigned int i = 0; i < NR; i++) {
+		struct perf_event_attr attr = test_attr(PERF_TYPE_RAW, events[i].config);
+
+		opened[i] = tree_open(&attr, fake.task, -1, 0);
+	}
+	fake_run(CORE_CYCLES, 1000);
+	fake_run(CORE_STALLED_FRONTEND, 500);
+	fake_run(CORE_STALLED_BACKEND, 200);
+	fake_run(CORE_BRANCH_MISSES, 5);
+	for (unsigned int i = 0; i < NR; i++)
+		assert_int_equal(tree_value(opened[i]), events[i].value);
+}
+
 static void a_disabled_event_stands_still(void **state)
 {
 	uint32_t event = instructions(true, 0);
@@ -551,6 +581,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TREE_CASE(an_event_counts_from_its_opening),
 		TREE_CASE(a_sum_counts_what_its_parts_count),
+		TREE_CASE(the_slots_are_told_apart),
 		TREE_CASE(a_disabled_event_stands_still),
 		TREE_CASE(a_group_is_switched_whatever_its_members_are),
 		TREE_CASE(reset_clears_the_value_alone),

@@ -3,64 +3,85 @@
 
 #include "core/core.h"
 
-/* Kinds that are added, and kinds that are taken off. */
-struct sum {
-	uint64_t plus, minus;
+enum { TERMS = 6 };
+
+/* A kind that is added so many times, or taken off. */
+struct term {
+	uint8_t kind;
+	int8_t times; /* 0: there are no more terms */
 };
 
-#define BIT(kind) CORE_KIND_BIT(CORE_##kind)
-#define FLOPS	  (BIT(FLOPS_ADD) | BIT(FLOPS_MULTIPLY) | BIT(FLOPS_DIVIDE) | BIT(FLOPS_FMA))
+#define PLUS(kind)  TIMES(1, kind)
+#define MINUS(kind) TIMES(-1, kind)
+#define TIMES(times, kind)                                                                         \
+	{                                                                                          \
+		CORE_##kind, times                                                                 \
+	}
+
+/* Of the reference machine's pipeline, which is the same on all (abi/machine.h). */
+enum { WIDTH = 4, MISPREDICT = 16 };
+
+#define FLOPS PLUS(FLOPS_ADD), PLUS(FLOPS_MULTIPLY), PLUS(FLOPS_DIVIDE), PLUS(FLOPS_FMA)
 
 /*
  * L2 is asked for what L1 has not, and the last level for what L2 has not, which tells hits from
- * misses. Only conditions are not taken.
+ * misses. Only conditions are not taken. A cycle in which nothing is waited for has slots that are
+ * used; a wrong prediction is waited for in front.
  */
-static const struct sum sums[] = {
+static const struct term sums[][TERMS] = {
 #define SUM(kind) [CORE_##kind - CORE_FIRST_SUM]
-	SUM(BRANCHES_NOT_TAKEN) = {BIT(BRANCHES), BIT(BRANCHES_TAKEN)},
-	SUM(CONDITIONS_TAKEN) = {BIT(BRANCHES_CONDITIONAL) | BIT(BRANCHES_TAKEN), BIT(BRANCHES)},
-	SUM(OPERANDS) = {BIT(LOADS) | BIT(STORES), 0},
-	SUM(L1D_LOAD_HITS) = {BIT(LOADS), BIT(L1D_LOAD_MISSES)},
-	SUM(L1D_MISSES) = {BIT(L1D_LOAD_MISSES) | BIT(L1D_STORE_MISSES), 0},
-	SUM(L2_LOAD_HITS) = {BIT(L1D_LOAD_MISSES), BIT(LLC_LOADS)},
-	SUM(L2_STORE_HITS) = {BIT(L1D_STORE_MISSES), BIT(LLC_STORES)},
-	SUM(LLC_LOAD_HITS) = {BIT(LLC_LOADS), BIT(LLC_LOAD_MISSES)},
-	SUM(L2_DATA_HITS) = {BIT(L1D_LOAD_MISSES) | BIT(L1D_STORE_MISSES),
-			     BIT(LLC_LOADS) | BIT(LLC_STORES)},
-	SUM(L2_DATA_MISSES) = {BIT(LLC_LOADS) | BIT(LLC_STORES), 0},
-	SUM(L2_CODE_HITS) = {BIT(L1I_LOAD_MISSES) | BIT(LLC_LOADS) | BIT(LLC_STORES),
-			     BIT(LLC_REFERENCES)},
-	SUM(L2_CODE_MISSES) = {BIT(LLC_REFERENCES), BIT(LLC_LOADS) | BIT(LLC_STORES)},
-	SUM(DTLB_MISSES) = {BIT(DTLB_LOAD_MISSES) | BIT(DTLB_STORE_MISSES), 0},
-	SUM(DATA_READS) = {BIT(LLC_LOADS) | BIT(LLC_PREFETCHES), 0},
-	SUM(FP_SCALAR) = {BIT(FP_SCALAR_DOUBLE) | BIT(FP_SCALAR_SINGLE), 0},
-	SUM(FP_VECTOR) = {BIT(FP_128_DOUBLE) | BIT(FP_128_SINGLE) | BIT(FP_256_DOUBLE) |
-				  BIT(FP_256_SINGLE) | BIT(FP_512_DOUBLE) | BIT(FP_512_SINGLE),
-			  0},
-	SUM(FP_VECTOR_HALF) = {BIT(FP_128_HALF) | BIT(FP_256_HALF) | BIT(FP_512_HALF), 0},
-	SUM(FP_4_FLOPS) = {BIT(FP_128_SINGLE) | BIT(FP_256_DOUBLE), 0},
-	SUM(FP_8_FLOPS) = {BIT(FP_256_SINGLE) | BIT(FP_512_DOUBLE), 0},
-	SUM(FLOPS) = {FLOPS, 0},
-	SUM(FLOPS_AND_BFLOAT) = {FLOPS | BIT(FLOPS_BFLOAT), 0},
+	SUM(BRANCHES_NOT_TAKEN) = {PLUS(BRANCHES), MINUS(BRANCHES_TAKEN)},
+	SUM(CONDITIONS_TAKEN) = {PLUS(BRANCHES_CONDITIONAL), PLUS(BRANCHES_TAKEN), MINUS(BRANCHES)},
+	SUM(OPERANDS) = {PLUS(LOADS), PLUS(STORES)},
+	SUM(L1D_LOAD_HITS) = {PLUS(LOADS), MINUS(L1D_LOAD_MISSES)},
+	SUM(L1D_MISSES) = {PLUS(L1D_LOAD_MISSES), PLUS(L1D_STORE_MISSES)},
+	SUM(L2_LOAD_HITS) = {PLUS(L1D_LOAD_MISSES), MINUS(LLC_LOADS)},
+	SUM(L2_STORE_HITS) = {PLUS(L1D_STORE_MISSES), MINUS(LLC_STORES)},
+	SUM(LLC_LOAD_HITS) = {PLUS(LLC_LOADS), MINUS(LLC_LOAD_MISSES)},
+	SUM(L2_DATA_HITS) = {PLUS(L1D_LOAD_MISSES), PLUS(L1D_STORE_MISSES), MINUS(LLC_LOADS),
+			     MINUS(LLC_STORES)},
+	SUM(L2_DATA_MISSES) = {PLUS(LLC_LOADS), PLUS(LLC_STORES)},
+	SUM(L2_CODE_HITS) = {PLUS(L1I_LOAD_MISSES), PLUS(LLC_LOADS), PLUS(LLC_STORES),
+			     MINUS(LLC_REFERENCES)},
+	SUM(L2_CODE_MISSES) = {PLUS(LLC_REFERENCES), MINUS(LLC_LOADS), MINUS(LLC_STORES)},
+	SUM(DTLB_MISSES) = {PLUS(DTLB_LOAD_MISSES), PLUS(DTLB_STORE_MISSES)},
+	SUM(DATA_READS) = {PLUS(LLC_LOADS), PLUS(LLC_PREFETCHES)},
+	SUM(FP_SCALAR) = {PLUS(FP_SCALAR_DOUBLE), PLUS(FP_SCALAR_SINGLE)},
+	SUM(FP_VECTOR) = {PLUS(FP_128_DOUBLE), PLUS(FP_128_SINGLE), PLUS(FP_256_DOUBLE),
+			  PLUS(FP_256_SINGLE), PLUS(FP_512_DOUBLE), PLUS(FP_512_SINGLE)},
+	SUM(FP_VECTOR_HALF) = {PLUS(FP_128_HALF), PLUS(FP_256_HALF), PLUS(FP_512_HALF)},
+	SUM(FP_4_FLOPS) = {PLUS(FP_128_SINGLE), PLUS(FP_256_DOUBLE)},
+	SUM(FP_8_FLOPS) = {PLUS(FP_256_SINGLE), PLUS(FP_512_DOUBLE)},
+	SUM(FLOPS) = {FLOPS},
+	SUM(FLOPS_AND_BFLOAT) = {FLOPS, PLUS(FLOPS_BFLOAT)},
+	SUM(SLOTS) = {TIMES(WIDTH, CYCLES)},
+	SUM(SLOTS_RETIRING) = {TIMES(WIDTH, CYCLES), TIMES(-WIDTH, STALLED_FRONTEND),
+			       TIMES(-WIDTH, STALLED_BACKEND)},
+	SUM(SLOTS_BAD_SPECULATION) = {TIMES(WIDTH * MISPREDICT, BRANCH_MISSES)},
+	SUM(SLOTS_FRONTEND) = {TIMES(WIDTH, STALLED_FRONTEND),
+			       TIMES(-WIDTH *MISPREDICT, BRANCH_MISSES)},
+	SUM(SLOTS_BACKEND) = {TIMES(WIDTH, STALLED_BACKEND)},
+	SUM(RECOVERY_CYCLES) = {TIMES(MISPREDICT, BRANCH_MISSES)},
 #undef SUM
 };
 
+#define for_each_term(term, sum)                                                                   \
+	for (const struct term *term = sums[(sum)-CORE_FIRST_SUM], *const end_ = term + TERMS;     \
+	     term < end_ && term->times; term++)
+
 uint64_t core_sum_kinds(unsigned int sum)
 {
-	return sums[sum - CORE_FIRST_SUM].plus | sums[sum - CORE_FIRST_SUM].minus;
-}
+	uint64_t kinds = 0;
 
-static uint64_t read_all(const struct core_task *task, uint64_t kinds)
-{
-	uint64_t total = 0;
-
-	for (; kinds; kinds &= kinds - 1)
-		total += core_counter_read(task, (enum core_kind)__builtin_ctzl(kinds));
-	return total;
+	for_each_term(term, sum) kinds |= CORE_KIND_BIT(term->kind);
+	return kinds;
 }
 
 uint64_t core_sum_read(const struct core_task *task, unsigned int sum)
 {
-	return read_all(task, sums[sum - CORE_FIRST_SUM].plus) -
-	       read_all(task, sums[sum - CORE_FIRST_SUM].minus);
+	uint64_t total = 0;
+
+	for_each_term(term, sum) total +=
+		(uint64_t)(int64_t)term->times * core_counter_read(task, term->kind);
+	return total;
 }

@@ -49,6 +49,15 @@ def alike(found, expected):
         check(abs(found[event] - count) <= 64, '%s: %d and %d' % (event, found[event], count))
 
 
+def case_stat_tells_where_the_slots_went():
+    parts = ['topdown-' + part for part in ('retiring', 'bad-spec', 'fe-bound', 'be-bound')]
+    counts = stat('-e', '{slots,%s}' % ','.join(parts), '-e', 'instructions,cycles', WORK_STATIC,
+                  str(TURNS))
+    equal(sum(counts[part] for part in parts), counts['slots'], 'the parts')
+    equal(counts['slots'], 4 * counts['cycles'], 'slots')
+    near(counts['topdown-retiring'], counts['instructions'], 0.01, 'retiring')
+
+
 def case_stat_counts_the_same_each_time_and_what_tally_stat_counts():
     events = 'instructions:u,branches:u'
     command = [WORK_STATIC, str(TURNS)]
