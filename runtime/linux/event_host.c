@@ -136,6 +136,7 @@ static void set_faults(struct core_task *task, uint64_t minor, uint64_t major)
 	const struct thread *thread =
 		(const struct thread *)((const char *)task - offsetof(struct thread, events));
 
+	minor -= thread->own_faults;
 	core_counter_raise(task, CORE_PAGE_FAULTS_MIN, minor);
 	core_counter_raise(task, CORE_PAGE_FAULTS_MAJ, major);
 	core_counter_raise(task, CORE_PAGE_FAULTS, minor + major + thread->failed_faults);
@@ -148,6 +149,7 @@ static void own_usage(struct core_task *task)
 	struct rusage usage = {0};
 
 	sys(__NR_getrusage, OF_THREAD, &usage);
+	faults_known(task_self(), &usage);
 	set_faults(task, (uint64_t)usage.ru_minflt, (uint64_t)usage.ru_majflt);
 	faults_counted(task_self(), CORE_PAGE_FAULTS, core_counter_read(task, CORE_PAGE_FAULTS));
 	faults_counted(task_self(), CORE_PAGE_FAULTS_MIN,

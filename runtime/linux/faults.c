@@ -21,6 +21,7 @@
 #include <linux/mman.h>
 #include <linux/perf_event.h>
 #include <linux/prctl.h>
+#include <linux/resource.h>
 
 #include "abi/control.h"
 #include "core/core.h"
@@ -28,6 +29,7 @@
 #include "core/host.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/memory.h"
+#include "runtime/linux/memory_map.h"
 #include "runtime/linux/task.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
@@ -39,6 +41,7 @@ enum {
 	KEPT = 512,	 /* of the newest faults */
 	FEW = 4,	 /* that may come between a record and a look at the count */
 	UNWANTED = 256,	 /* that are put up with before the event is closed */
+	TRIES = 8,	 /* to take in all records while there come more */
 };
 
 /* As the kernel writes it. */
@@ -68,6 +71,11 @@ struct bell {
 struct faults {
 	struct watch of[KINDS];
 	struct bell bells[KINDS - 1];
+
+	/* What the kernel had counted when all records had been taken in: how many of these are the
+	 * runtime's own is known. */
+	bool known;
+	struct rusage usage;
 };
 
 static const uint8_t configs[KINDS] = {PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MIN,
@@ -144,6 +152,13 @@ static void take_down(struct bell *bell)
 	bell->page = NULL;
 }
 
+/* So that nothing of it is touched for the first time later. */
+static void touch(struct perf_event_mmap_page *page, uint64_t size)
+{
+	for (uint64_t at = 0; at < size; at += PAGE)
+		(void)*((volatile const char *)page + at);
+}
+
 static void begin(struct faults *faults, unsigned int n)
 {
 	struct watch *w = &faults->of[n];
@@ -158,12 +173,53 @@ static void begin(struct faults *faults, unsigned int n)
 		w->page = map(fd, w->size, PROT_READ | PROT_WRITE);
 	}
 	sys(__NR_close, fd);
+	memset(w->last, 0, sizeof(w->last));
 	w->refused = !w->page;
 	w->nr = w->wanted = 0;
 	w->offset = INT64_MIN;
 	for (unsigned int i = 1; i < KINDS && w->page; i++)
 		if (!faults->bells[i - 1].page)
 			hang(&faults->bells[i - 1], i);
+	if (w->page)
+		touch(w->page, w->size);
+}
+
+static struct rusage usage(void)
+{
+	enum { OF_THREAD = 1 };
+	struct rusage usage = {0};
+
+	sys(__NR_getrusage, OF_THREAD, &usage);
+	return usage;
+}
+
+/* Leaves out what has been told so far; whether there was anything. */
+static bool leave_out(struct faults *faults)
+{
+	bool any = false;
+
+	for (unsigned int n = 0; n < KINDS; n++) {
+		struct perf_event_mmap_page *page = faults->of[n].page;
+
+		if (!page)
+			continue;
+		any |= page->data_tail != __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+		__atomic_store_n(&page->data_tail, page->data_head, __ATOMIC_RELEASE);
+	}
+	return any;
+}
+
+/* All faults since they were counted last, a moment ago, were the runtime's own: it begins to watch. */
+static void leave_out_own(struct thread *thread)
+{
+	unsigned int tries = 0;
+	struct rusage counted;
+
+	do
+		counted = usage();
+	while (leave_out(thread->task->faults) && ++tries < TRIES);
+	thread->own_faults = (uint64_t)counted.ru_minflt -
+			     core_counter_read(&thread->events, CORE_PAGE_FAULTS_MIN);
 }
 
 static void end(struct watch *w)
@@ -179,7 +235,7 @@ void faults_follow(struct thread *thread)
 {
 	struct task *task = thread->task;
 	const uint64_t sampled = thread->events.sampled & KINDS_FAULTS;
-	bool watches = false;
+	bool watches = false, began = false;
 
 	if (!sampled && !task->faults)
 		return;
@@ -192,9 +248,11 @@ void faults_follow(struct thread *thread)
 		struct watch *w = &task->faults->of[n];
 		const bool wanted = sampled >> (CORE_PAGE_FAULTS + n) & 1;
 
-		if (wanted && !w->page && !w->refused)
+		if (wanted && !w->page && !w->refused) {
 			begin(task->faults, n);
-		else if (wanted)
+			leave_out_own(thread);
+			began = true;
+		} else if (wanted)
 			w->wanted = w->nr;
 		else if (w->nr - w->wanted > UNWANTED)
 			end(w);
@@ -202,6 +260,9 @@ void faults_follow(struct thread *thread)
 	}
 	for (unsigned int n = 1; n < KINDS && !watches; n++)
 		take_down(&task->faults->bells[n - 1]);
+	task->faults->known &= watches;
+	if (began)
+		faults_drain(thread);
 }
 
 void faults_end(struct task *task)
@@ -243,10 +304,19 @@ static uint64_t program_address(struct thread *thread, uint64_t ip)
 	return translate_recover(thread, &regs, &counts) == TRANSLATE_INSIDE ? regs.rip : 0;
 }
 
-static void take(struct thread *thread, struct watch *w)
+/* Those of the runtime's own memory; who touches the program's does it for that. */
+static bool is_own(const struct record *record)
+{
+	return map_has_own(record->address, record->address + 1);
+}
+
+/* Returns whether there was anything. @own goes up by how many were the runtime's own, which have no
+ * number. */
+static bool take(struct thread *thread, struct watch *w, uint64_t *own)
 {
 	const uint64_t head = __atomic_load_n(&w->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = w->page->data_tail;
+	const uint64_t before = w->page->data_tail;
+	uint64_t tail = before;
 	struct record record;
 
 	for (; head - tail >= sizeof(record.header); tail += record.header.size) {
@@ -256,25 +326,56 @@ static void take(struct thread *thread, struct watch *w)
 		if (record.header.type != PERF_RECORD_SAMPLE || record.header.size < sizeof(record))
 			continue;
 		read_words(w, tail, &record, sizeof(record));
+		if (is_own(&record)) {
+			++*own;
+			continue;
+		}
 		w->last[w->nr % KEPT].ip = program_address(thread, record.ip);
 		w->last[w->nr++ % KEPT].address = record.address;
 	}
 	__atomic_store_n(&w->page->data_tail, tail, __ATOMIC_RELEASE);
 	w->drained = true;
+	return tail != before;
+}
+
+/* The runtime's own are counted by one of the watches: each is told of all of them. */
+static bool take_all(struct thread *thread)
+{
+	struct faults *faults = thread->task->faults;
+	uint64_t *counted = &thread->own_faults, others = 0;
+	bool any = false;
+
+	for (unsigned int n = 0; n < KINDS; n++) {
+		if (!faults->of[n].page)
+			continue;
+		any |= take(thread, &faults->of[n], counted);
+		counted = &others;
+	}
+	return any;
 }
 
 void faults_drain(struct thread *thread)
 {
-	struct task *task = thread->task;
+	struct faults *faults = thread->task->faults;
+	unsigned int tries = 0;
 
-	if (!task->faults)
+	if (!faults)
 		return;
-	/* What the cache holds stays. */
+	/* What the cache holds stays, and what is whose. */
 	translate_lock();
-	for (unsigned int n = 0; n < KINDS; n++)
-		if (task->faults->of[n].page)
-			take(thread, &task->faults->of[n]);
+	do
+		faults->usage = usage();
+	while (take_all(thread) && ++tries < TRIES);
+	faults->known = faults->bells[0].page;
 	translate_unlock();
+}
+
+void faults_known(const struct task *task, struct rusage *usage)
+{
+	if (!task->faults || !task->faults->known)
+		return;
+	usage->ru_minflt = task->faults->usage.ru_minflt;
+	usage->ru_majflt = task->faults->usage.ru_majflt;
 }
 
 bool faults_tell(const struct task *task, const siginfo_t *info)

@@ -15,6 +15,7 @@
 #include "core/kinds.h"
 
 struct core_cause;
+struct rusage;
 struct task;
 struct thread;
 
@@ -30,6 +31,10 @@ void faults_drain(struct thread *thread);
 
 /* Whether a KICK_SIGNAL to the caller tells of one. */
 bool faults_tell(const struct task *task, const siginfo_t *info);
+
+/* Replaces what @usage, the caller's, says of faults by what it was when it was last known which of
+ * them were the runtime's own, if it is known. */
+void faults_known(const struct task *task, struct rusage *usage);
 
 /* There have been @value of @kind by now. */
 void faults_counted(struct task *task, enum core_kind kind, uint64_t value);
