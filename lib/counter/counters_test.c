@@ -28,6 +28,7 @@
 #include "lib/cgroup.h"
 #include "lib/counter/cpulist.h"
 #include "lib/counter/faults_test.h"
+#include "lib/probe/system.h"
 
 #define NOBODY 65534
 #define SKIP(...)                                                                                  \
@@ -71,6 +72,16 @@ static void skip_unless_root(void)
 {
 	if (geteuid() != 0)
 		SKIP("needs root");
+}
+
+/* Root in a container is no more than others here. */
+static void skip_unless_privileged(void)
+{
+	struct tally_system system = {0};
+
+	tly_system_facts(&system);
+	if (!system.cap_perfmon && !system.cap_sys_admin)
+		SKIP("needs CAP_PERFMON");
 }
 
 /* What runs between enabling and disabling has been used before. */
@@ -197,6 +208,7 @@ static void test_command(void **state)
 	if (tally_events_parse(events, "syscalls:sys_enter_write", 0, &err) ||
 	    tally_events_set_filter(events, "count == 1", &err))
 		SKIP("%s", err.what);
+	skip_unless_privileged();
 	assert_int_equal(tally_workload_prepare(argv, -1, &workload, &err), 0);
 	pid = tally_workload_pid(workload);
 	target.ids = &pid;
@@ -486,7 +498,7 @@ static void test_unit_on_one_processor(void **state)
 	size_t nr;
 
 	(void)state;
-	skip_unless_root();
+	skip_unless_privileged();
 	assert_int_equal(tly_cpulist_online(&online, &nr), 0);
 	if (nr < 2)
 		SKIP("needs two processors");
@@ -517,7 +529,7 @@ static void test_system_wide(void **state)
 	pid_t pid;
 
 	(void)state;
-	skip_unless_root();
+	skip_unless_privileged();
 	assert_int_equal(tly_cpulist_online(&online, &nr), 0);
 	counters = open_counters(events, &target, TALLY_OPEN_DISABLED | TALLY_OPEN_INHERIT);
 	assert_int_equal(tally_counters_cpus(counters), nr);
@@ -630,6 +642,7 @@ static void test_cgroup(void **state)
 	pid_t pid;
 
 	(void)state;
+	skip_unless_privileged();
 	root = tly_cgroup_open("/", &err);
 	if (root < 0)
 		SKIP("%s", err.what);

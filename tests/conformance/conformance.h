@@ -153,6 +153,8 @@ void abi_drop_rights(void);
 	} while (0)
 
 void abi_need_root(void);
+/* Where perf_event_paranoid is above 2, some kernels refuse every event to who lacks the right. */
+void abi_need_events(void);
 /* To measure kernel mode: the right to, or perf_event_paranoid below 2. */
 void abi_need_kernel_mode(void);
 /* PERF_COUNT_HW_INSTRUCTIONS opens. */
@@ -195,13 +197,15 @@ struct perf_event_attr abi_breakpoint(uint32_t bp_type, const volatile void *add
 int abi_must_open(const char *file, int line, const struct perf_event_attr *attr, pid_t pid,
 		  int cpu, int group, unsigned long flags);
 /* Opens or ends the case: skips when rights, breakpoint registers or hardware lack, else fails. */
+void abi_must_refuse(const char *file, int line, const struct perf_event_attr *attr, pid_t pid,
+		     int cpu, int group, unsigned long flags, int wanted);
 #define OPEN(attr, pid, cpu, group) abi_must_open(__FILE__, __LINE__, attr, pid, cpu, group, 0)
 #define OPEN_SELF(attr)		    OPEN(attr, 0, -1, -1)
 #define OPEN_FLAGS(attr, pid, cpu, group, flags)                                                   \
 	abi_must_open(__FILE__, __LINE__, attr, pid, cpu, group, flags)
 /* perf_event_open refuses this with that errno. */
 #define CHECK_REFUSED(attr, pid, cpu, group, flags, wanted)                                        \
-	CHECK_ERRNO(perf_open(attr, pid, cpu, group, flags), wanted)
+	abi_must_refuse(__FILE__, __LINE__, attr, pid, cpu, group, flags, wanted)
 
 /* The caller's page faults in user mode, and what `work_faults(10)` adds to such an event. */
 int abi_faults(int group, bool disabled);

@@ -84,6 +84,17 @@ int abi_must_open(const char *file, int line, const struct perf_event_attr *attr
 		 strerrorname_np(error));
 }
 
+void abi_must_refuse(const char *file, int line, const struct perf_event_attr *attr, pid_t pid,
+		     int cpu, int group, unsigned long flags, int wanted)
+{
+	int fd = perf_open(attr, pid, cpu, group, flags);
+	int error = errno;
+
+	if (fd < 0 && error == EACCES && wanted != EACCES)
+		abi_need_events();
+	abi_errno(file, line, "perf_event_open", fd, error, wanted);
+}
+
 void abi_need_hardware(void)
 {
 	struct perf_event_attr attr = abi_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);

@@ -82,6 +82,12 @@ void abi_need_root(void)
 		NOT_ALLOWED("needs root");
 }
 
+void abi_need_events(void)
+{
+	if (!abi_privileged() && abi_paranoid() > 2)
+		NOT_ALLOWED("needs CAP_PERFMON or perf_event_paranoid below 3");
+}
+
 void abi_need_kernel_mode(void)
 {
 	if (!abi_privileged() && abi_paranoid() > 1)

@@ -125,6 +125,7 @@ def case_stat_and_record_say_the_same():
 
 def case_uprobe_takes_more_than_perfmon():
     need_root()
+    need_privileged()  # who has it not cannot hand it on
     if not os.path.exists('/sys/bus/event_source/devices/uprobe'):
         skip('this kernel has no uprobe unit')
     perfmon = (*NOBODY, '--inh-caps=-all,+perfmon', '--ambient-caps=-all,+perfmon')

@@ -135,13 +135,13 @@ def case_groups_mean_what_perf_means():
 def case_units_are_those_of_perf():
     if not tally_json('list', '--json', 'raw', 'msr/'):
         skip('no unit msr here')
-    need_root()
+    need_privileged()
     compare(UNITS)
 
 
 def case_tracepoints_are_those_of_perf():
     need_tracepoints()
-    need_root()
+    need_privileged()
     compare(TRACEPOINTS)
 
 

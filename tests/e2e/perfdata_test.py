@@ -68,7 +68,7 @@ def recording(name):
     need_perf()
     options, pipe = RECORDINGS[name]
     if 'tracepoint' in name or '-a' in options:
-        need_root()
+        need_privileged()
     path = path_of(name)
     if os.path.exists(path):
         return path

@@ -190,8 +190,7 @@ def case_call_chains():
 
 def case_one_side_of_call_chains():
     with folder():
-        if os.geteuid() != 0:
-            skip('needs root')
+        need_privileged()
         record('-g', '--user-callchains', '--', 'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=1M',
                'count=1000')
         # Callers of code without frame pointers may be any number that is on the stack.
@@ -276,7 +275,7 @@ def case_pipe():
 
 
 def case_tracepoints_with_a_filter():
-    need_root()
+    need_privileged()
     if not os.path.exists('/sys/kernel/tracing/events/sched'):
         skip('needs tracefs')
     with folder():
@@ -311,7 +310,7 @@ def case_switches():
 def case_times_of_samples_are_in_the_header():
     need_perf()
     rows = [(), ('-e', 'page-faults', '-g'), ('-z',), ('--overwrite',)]
-    if os.geteuid() == 0:
+    if privileged():
         rows.append(('-a',))
     for options in rows:
         with folder():
@@ -349,7 +348,7 @@ def case_what_was_asked_for_is_sampled():
 
 
 def case_physical_addresses():
-    need_root()
+    need_privileged()
     with folder():
         record('--phys-data', '-d', '-e', 'page-faults', '--', TARGET, 'spin', '50')
         check(all('phys_addr' in s for s in script() if s['event'].startswith('page-faults')))
@@ -378,7 +377,7 @@ def case_branches_need_a_processor_that_records_them():
 
 
 def case_off_cpu():
-    need_root()
+    need_privileged()
     with folder():
         done = tally('record', '--off-cpu', '-g', '--', TARGET, 'sleeps', '10', '20')
         equal(done.returncode, 0, done.stderr)
@@ -398,7 +397,7 @@ def case_off_cpu():
 
 
 def case_whole_system():
-    need_root()
+    need_privileged()
     with folder(), held_target() as target:
         record('-a', '--', TARGET, 'beside', str(target.pid), '100')
         check(target.pid in {s.pid for s in dump()[0]}, 'a running program was not seen')
@@ -406,7 +405,7 @@ def case_whole_system():
 
 
 def case_one_processor():
-    need_root()
+    need_privileged()
     with folder(), held_target():
         record('-C', '0', '--switch-events', '--', 'sleep', '0.2')
         samples, _ = dump()
@@ -415,7 +414,7 @@ def case_one_processor():
 
 
 def case_programs_mapped_on_another_processor():
-    need_root()
+    need_privileged()
     if not shutil.which('taskset') or 1 not in os.sched_getaffinity(0):
         skip('needs taskset and two processors')
     with folder():
@@ -428,7 +427,7 @@ def case_programs_mapped_on_another_processor():
 
 
 def case_a_cgroup():
-    need_root()
+    need_privileged()
     mounts = [line.split() for line in open('/proc/mounts')]
     bases = ([m[1] for m in mounts if m[2] == 'cgroup' and 'perf_event' in m[3]] +
              [m[1] for m in mounts if m[2] == 'cgroup2'])

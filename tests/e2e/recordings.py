@@ -28,7 +28,7 @@ def record(name, *options, program=('200',), **more):
         path = os.path.join(FOLDER, name + '.data')
         with alone():
             done = perf('record', '-q', NO_BPF, '-o', path, *options, '--', CALLS, *program, **more)
-        if done.returncode and os.geteuid() == 0:
+        if done.returncode and privileged():
             raise AssertionError('perf record %s: %s' % (' '.join(options), done.stderr))
         if done.returncode:
             skip('perf record %s: %s' % (' '.join(options), done.stderr.strip().split('\n')[0]))
@@ -69,18 +69,18 @@ def group():
 
 
 def tracepoints():
-    need_root()
+    need_privileged()
     return record('tracepoints', '-e', 'sched:sched_process_fork', '-e', 'sched:sched_process_exit',
                   '-e', 'sched:sched_switch', program=('50', 'fork'))
 
 
 def tracepoint_chains():
-    need_root()
+    need_privileged()
     return record('chains', '-g', '-e', 'sched:sched_process_exec', program=('50', 'exec'))
 
 
 def system_wide():
-    need_root()
+    need_privileged()
     return record('system', '-a', '-g', '-F', '1000', '-e', 'cpu-clock')
 
 

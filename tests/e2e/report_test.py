@@ -264,7 +264,7 @@ def case_header_says_what_the_numbers_are():
 
 
 def case_waiting_is_time():
-    need_root()
+    need_privileged()
     path = os.path.join(FOLDER, 'off.data')
     with alone():
         done = tally('record', '--off-cpu', '-o', path, '--', 'sleep', '0.05')

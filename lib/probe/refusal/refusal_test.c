@@ -28,6 +28,8 @@
 
 #include <tally/attr.h>
 
+#include "lib/probe/system.h"
+
 #define NOBODY 65534
 #define PARENT -1000
 #define USER   .exclude_kernel = 1, .exclude_hv = 1
@@ -610,10 +612,12 @@ static bool has_pmu(void)
 
 static void skip_unless(unsigned int needs)
 {
+	struct tally_system system = {0};
 	const char *why = NULL;
 
-	if ((needs & ROOT) && geteuid() != 0)
-		why = "needs root";
+	tly_system_facts(&system);
+	if ((needs & ROOT) && !(geteuid() == 0 && system.cap_perfmon && system.cap_sys_admin))
+		why = "needs root and its capabilities";
 	else if ((needs & NO_PMU) && has_pmu())
 		why = "this machine has a PMU";
 	else if ((needs & PARANOID_2) && paranoid() != 2)
