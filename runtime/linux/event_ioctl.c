@@ -122,6 +122,15 @@ event_switch *event_ioctl_switch(uint32_t request)
 	}
 }
 
+/* Of tracepoints alone, and who may not ask is told that first. */
+static int64_t query_bpf(void)
+{
+	struct core_rights rights;
+
+	event_rights(&rights);
+	return rights.perfmon ? -EINVAL : -EPERM;
+}
+
 int64_t event_ioctl(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	const uint64_t argument = call->args[2];
@@ -147,7 +156,7 @@ int64_t event_ioctl(struct thread *thread, struct syscall *call, uint64_t event)
 	case PERF_EVENT_IOC_PAUSE_OUTPUT:
 		return core_pause_output(event, argument);
 	case PERF_EVENT_IOC_QUERY_BPF:
-		return -EINVAL; /* of tracepoints alone */
+		return query_bpf();
 	case PERF_EVENT_IOC_MODIFY_ATTRIBUTES:
 		return modify(event, argument);
 	case FIOASYNC:

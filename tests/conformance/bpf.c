@@ -186,6 +186,16 @@ ABI_CASE("ioctl.query_bpf", "no trace point: EINVAL; more than 64 ids: E2BIG")
 	CHECK_ERRNO(ioctl(open_rename(1), PERF_EVENT_IOC_QUERY_BPF, &answer), E2BIG);
 }
 
+ABI_CASE("ioctl.query_bpf", "an ordinary user: EPERM, of any event")
+{
+	struct answer answer = {.ids_len = 8};
+	int fd;
+
+	abi_drop_rights();
+	fd = abi_faults(-1, true);
+	CHECK_ERRNO(ioctl(fd, PERF_EVENT_IOC_QUERY_BPF, &answer), EPERM);
+}
+
 /* ---- records ---- */
 
 ABI_CASE("attr.ksymbol attr.bpf_event record.ksymbol record.ksymbol.type record.ksymbol.unregister "
