@@ -48,6 +48,14 @@ static bool is_clock(const struct stat_event *event)
 						     event->config == PERF_COUNT_SW_CPU_CLOCK);
 }
 
+/* What follows the last ':' may also be the name of a tracepoint, or what a breakpoint is of. */
+static bool has_modifiers(const char *name)
+{
+	const char *colon = strrchr(name, ':');
+
+	return colon && colon[1] && !colon[1 + strspn(colon + 1, "pPGHISDeW")];
+}
+
 static bool describe_event(const struct stat_set *set, size_t index, struct stat_event *event)
 {
 	const struct tally_event *source = tally_events_at(set->events, index);
@@ -72,7 +80,7 @@ static bool describe_event(const struct stat_set *set, size_t index, struct stat
 	}
 	if (event->user_only && !error) {
 		if (asprintf(&event->name, "%s%s", source->name,
-			     strchr(source->name, ':') ? "u" : ":u") < 0)
+			     has_modifiers(source->name) ? "u" : ":u") < 0)
 			event->name = NULL;
 	} else {
 		event->name = strdup(source->name);

@@ -651,6 +651,9 @@ def case_without_rights_user_code_is_counted_and_marked():
         equal(done.returncode, 0, done.stderr)
         found = json.loads(done.stderr)['counts'][0]
         equal((found['event'], found['user_only']), ('page-faults:u', True))
+        done = run(*NOBODY, copy, 'stat', '-j', '-e', 'page-faults:P,mem:0x1000:rw', '--', 'true')
+        equal([c['event'] for c in json.loads(done.stderr)['counts']],
+              ['page-faults:Pu', 'mem:0x1000:rw:u'])
         done = run(*NOBODY, copy, 'stat', '-a', '--', 'true')
         contains(done.stderr, '<not permitted>')
         contains(done.stderr, 'perf_event_paranoid')
