@@ -81,9 +81,11 @@ static int64_t set_filter(uint64_t event, uint64_t at)
 	return -EINVAL; /* of tracepoints and of PMUs that trace: neither is ours */
 }
 
-static int64_t set_bpf(uint64_t fd)
+static int64_t set_bpf(struct thread *thread, uint64_t own, uint64_t event, uint64_t program)
 {
-	return sys(__NR_fcntl, fd, F_GETFD) < 0 ? -EBADF : -EINVAL;
+	if (sys(__NR_fcntl, program, F_GETFD) < 0)
+		return -EBADF;
+	return event_hand_over(thread, (int)own, event, program);
 }
 
 static int64_t set_async(uint64_t event, uint64_t fd, uint64_t at)
@@ -152,7 +154,7 @@ int64_t event_ioctl(struct thread *thread, struct syscall *call, uint64_t event)
 	case ABI_IOC_SOURCE:
 		return get_source(event, argument);
 	case PERF_EVENT_IOC_SET_BPF:
-		return set_bpf(argument);
+		return set_bpf(thread, call->args[0], event, argument);
 	case PERF_EVENT_IOC_PAUSE_OUTPUT:
 		return core_pause_output(event, argument);
 	case PERF_EVENT_IOC_QUERY_BPF:

@@ -12,6 +12,8 @@
 #include <linux/perf_event.h>
 
 #include "core/core.h"
+#include "core/count.h"
+#include "core/hold.h"
 #include "core/read_format.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
@@ -22,6 +24,7 @@
 #include "runtime/linux/proc.h"
 #include "runtime/linux/tasks.h"
 #include "runtime/lock.h"
+#include "runtime/string.h"
 #include "runtime/sys.h"
 #include "runtime/thread.h"
 
@@ -377,6 +380,53 @@ static bool take_back_group(struct thread *thread, int fd)
 		return false;
 	event_take_back(thread, leader);
 	return event_of_fd((uint64_t)fd);
+}
+
+/* ---- over to the kernel ---- */
+
+/* What the kernel has to be asked for to have @event: one by itself, whose records nobody looks at. */
+static bool ask_for(struct passed *to, uint64_t event)
+{
+	const struct core_event *is;
+	struct core_hold hold;
+	bool can;
+
+	if (!core_hold(&hold, event))
+		return false;
+	is = hold.event;
+	can = is_ours_too(&is->attr) && (is->everybody || hold.task) && !is->cgroup && !is->ring &&
+	      is->leader == (uint32_t)event && !is->members;
+	if (can) {
+		memcpy(to->attr.bytes, is->attr_bytes, sizeof(to->attr.bytes));
+		note_state(to, core_enabled(is));
+		to->cpu = is->cpu;
+		to->page = is->everybody ? 0 : is->task;
+		to->pid = is->everybody ? -1 : hold.task->tid;
+	}
+	core_hold_end(&hold);
+	return can;
+}
+
+int64_t event_hand_over(struct thread *thread, int fd, uint64_t event, uint64_t program)
+{
+	struct passed to = {.fd = fd, .group_fd = -1, .stays = true};
+	const int64_t cloexec = sys(__NR_fcntl, fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
+	int64_t kernels, error;
+
+	if (!core_settings()->host || !make_room() || !ask_for(&to, event))
+		return -EINVAL;
+	kernels = sys(__NR_perf_event_open, &to.attr, to.pid, to.cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (kernels < 0)
+		return -EINVAL;
+	error = sys(__NR_ioctl, kernels, PERF_EVENT_IOC_SET_BPF, program);
+	if (!error) {
+		sys(__NR_dup3, kernels, fd, cloexec);
+		event_fds_forget((uint64_t)fd, (uint64_t)fd);
+		thread->events.passed = true;
+		remember(&to);
+	}
+	sys(__NR_close, kernels);
+	return error;
 }
 
 /* ---- its ring ---- */

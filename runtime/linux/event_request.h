@@ -36,6 +36,12 @@ int64_t event_pass(struct thread *thread, struct syscall *call,
  */
 void event_take_back(struct thread *thread, int fd);
 
+/*
+ * The BPF program at @program is to run when @event, at @fd, overflows, which it does in the kernel:
+ * so the event becomes the kernel's under its number. EINVAL when the kernel has no such event.
+ */
+int64_t event_hand_over(struct thread *thread, int fd, uint64_t event, uint64_t program);
+
 bool event_passed_any(void);
 
 /* prctl(2) has switched them on or off. */

@@ -112,6 +112,9 @@ ABI_CASE("ioctl.set_bpf", "a clock takes a program of its own type")
 	program = load_returning(BPF_PROG_TYPE_PERF_EVENT, 1);
 	CHECK_OK(ioctl(fd, PERF_EVENT_IOC_SET_BPF, program));
 	CHECK_ERRNO(ioctl(fd, PERF_EVENT_IOC_SET_BPF, program), EEXIST);
+	START(fd);
+	work_spin(1000000);
+	CHECK_CMP(VALUE(fd), >, 0);
 }
 
 ABI_CASE("ioctl.set_bpf", "no descriptor: EBADF; no program, or of the wrong type: EINVAL")
