@@ -88,6 +88,14 @@ def case_stat_without_events_has_all_of_its_own():
     check('not supported' not in done.stderr, done.stderr)
 
 
+def case_stat_of_what_processors_alone_have_leaves_the_rest():
+    counts = stat('-e', 'cpu/event=0xc0,cmask=0,name=all/u,cpu/event=0xc0,cmask=1,inv=1,name=none/u,'
+                  'cpu/event=0xc0,edge=1,name=begun/u', WORK_STATIC, str(TURNS))
+    check(LEAST_INSTRUCTIONS < counts.pop('all') < MOST_INSTRUCTIONS, counts)
+    equal(set(counts.values()), {'<not supported>'})
+    equal(len(counts), 2)
+
+
 def case_stat_ddd_has_caches_and_TLBs():
     done = perf('stat', '-d', '-d', '-d', WORK, str(TURNS))
     missing = re.findall(r'<not \w+> +(\S+)', done.stderr)
