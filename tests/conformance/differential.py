@@ -6,6 +6,8 @@ under `tally run`, has to be the same.
 Usage: differential.py [--seeds FIRST-LAST] [--seconds N] [--steps N] [--no-kernel-code]
 		       PROGRAM COMMAND...	COMMAND: `tally run ... -- `, which runs PROGRAM
 
+Where no hierarchy of cgroups is mounted only the kernel knows the cgroup of a sample: there none asks.
+
 With --seconds it goes on from FIRST until they have passed. A difference counts when it is there
 each time: what depends on how busy the machine is comes and goes.
 """
@@ -56,6 +58,13 @@ def refused():
     return None if error == errno.EFAULT else errno.errorcode[error]  # for want of arguments
 
 
+def has_cgroups():
+    with open('/proc/self/mounts') as mounts:
+        kinds = [line.split()[2:4] for line in mounts]
+    return any(kind == 'cgroup2' or kind == 'cgroup' and 'perf_event' in options.split(',')
+               for kind, options in kinds)
+
+
 def seeds(arguments):
     first, _, last = arguments.seeds.partition('-')
     if not arguments.seconds:
@@ -82,6 +91,8 @@ def main():
     if why:
         print('1..0 # SKIP the kernel refuses perf_event_open: %s' % why)
         return 0
+    if not has_cgroups():
+        arguments.options.append('--no-cgroups')
     failed = number = 0
     for number, seed in enumerate(seeds(arguments), 1):
         differ, tried = compare(arguments, seed)

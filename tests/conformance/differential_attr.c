@@ -95,6 +95,8 @@ static void draw_sampling(struct perf_event_attr *attr)
 		attr->sample_type |= PICK(fields);
 	if (one_in(12)) /* much at once, of what is never refused */
 		attr->sample_type |= 0x3df;
+	if (!of_cgroups_too)
+		attr->sample_type &= ~(uint64_t)PERF_SAMPLE_CGROUP;
 	attr->sample_regs_user = PICK(masks);
 	attr->sample_regs_intr = one_in(4) ? PICK(masks) : 0x100;
 	attr->sample_stack_user = PICK(stacks);
