@@ -198,17 +198,20 @@ static void test_command(void **state)
 	char *argv[] = {"dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=777", "status=none",
 			NULL};
 	struct tally_target target = {.kind = TALLY_TARGET_PROCESS, .nr_ids = 1};
-	struct tally_events *events = tally_events_new();
+	struct tally_events *events;
 	struct tally_counters *counters;
 	struct tally_workload *workload;
 	struct tally_error err;
 	pid_t pid;
 
 	(void)state;
-	if (tally_events_parse(events, "syscalls:sys_enter_write", 0, &err) ||
-	    tally_events_set_filter(events, "count == 1", &err))
-		SKIP("%s", err.what);
 	skip_unless_privileged();
+	events = tally_events_new();
+	if (tally_events_parse(events, "syscalls:sys_enter_write", 0, &err) ||
+	    tally_events_set_filter(events, "count == 1", &err)) {
+		tally_events_free(events);
+		SKIP("%s", err.what);
+	}
 	assert_int_equal(tally_workload_prepare(argv, -1, &workload, &err), 0);
 	pid = tally_workload_pid(workload);
 	target.ids = &pid;
@@ -490,7 +493,7 @@ static void test_highest_precision(void **state)
 /* A unit with a cpumask (uncore) is opened on its processors only. */
 static void test_unit_on_one_processor(void **state)
 {
-	struct tally_events *events = parse("cpu-clock,page-faults");
+	struct tally_events *events;
 	struct tally_target target = {.kind = TALLY_TARGET_SYSTEM};
 	struct tally_counters *counters;
 	struct tally_value value;
@@ -500,8 +503,11 @@ static void test_unit_on_one_processor(void **state)
 	(void)state;
 	skip_unless_privileged();
 	assert_int_equal(tly_cpulist_online(&online, &nr), 0);
-	if (nr < 2)
+	if (nr < 2) {
+		free(online);
 		SKIP("needs two processors");
+	}
+	events = parse("cpu-clock,page-faults");
 	tally_events_at(events, 0)->cpus = "0";
 	counters = open_counters(events, &target, 0);
 	assert_non_null(tally_counters_at(counters, 0, 0, 0));
@@ -520,7 +526,7 @@ static void test_unit_on_one_processor(void **state)
 
 static void test_system_wide(void **state)
 {
-	struct tally_events *events = parse("page-faults:u");
+	struct tally_events *events;
 	const struct tally_target target = {.kind = TALLY_TARGET_SYSTEM};
 	struct tally_counters *counters;
 	int *online, status;
@@ -531,6 +537,7 @@ static void test_system_wide(void **state)
 	(void)state;
 	skip_unless_privileged();
 	assert_int_equal(tly_cpulist_online(&online, &nr), 0);
+	events = parse("page-faults:u");
 	counters = open_counters(events, &target, TALLY_OPEN_DISABLED | TALLY_OPEN_INHERIT);
 	assert_int_equal(tally_counters_cpus(counters), nr);
 	assert_int_equal(tally_counters_task(counters, 0), -1);
@@ -572,7 +579,7 @@ static void move_to(int cpu)
  */
 static void test_task_on_each_processor(void **state)
 {
-	struct tally_events *events = parse("page-faults:u");
+	struct tally_events *events;
 	struct tally_target target = {.kind = TALLY_TARGET_SELF};
 	struct tally_counters *counters;
 	struct tally_value value;
@@ -583,8 +590,11 @@ static void test_task_on_each_processor(void **state)
 	(void)state;
 	assert_int_equal(tly_cpulist_online(&online, &nr), 0);
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
-	if (nr < 2 || !CPU_ISSET(online[0], &before) || !CPU_ISSET(online[1], &before))
+	if (nr < 2 || !CPU_ISSET(online[0], &before) || !CPU_ISSET(online[1], &before)) {
+		free(online);
 		SKIP("needs two processors");
+	}
+	events = parse("page-faults:u");
 	target.cpus = online;
 	target.nr_cpus = nr;
 	counters = open_counters(events, &target, TALLY_OPEN_DISABLED);
@@ -634,7 +644,7 @@ static void write_pid(int cgroup, pid_t pid)
 static void test_cgroup(void **state)
 {
 	static const char name[] = "tally-test";
-	struct tally_events *events = parse("page-faults:u");
+	struct tally_events *events;
 	const struct tally_target target = {.kind = TALLY_TARGET_CGROUP, .cgroup = name};
 	struct tally_counters *counters;
 	struct tally_error err;
@@ -650,6 +660,7 @@ static void test_cgroup(void **state)
 		close(root);
 		SKIP("cannot make a cgroup: %s", strerror(errno));
 	}
+	events = parse("page-faults:u");
 	counters = open_counters(events, &target, 0);
 	pid = fork();
 	if (pid == 0) {
@@ -697,8 +708,10 @@ static void test_cgroup_times(void **state)
 		struct tally_counters *counters;
 		uint64_t start, elapsed;
 
-		if (tally_counters_open(events, &target, TALLY_OPEN_DISABLED, &counters, &err) < 0)
+		if (tally_counters_open(events, &target, TALLY_OPEN_DISABLED, &counters, &err) < 0) {
+			tally_events_free(events);
 			SKIP("%s", err.what);
+		}
 		nanosleep(&moment, NULL);
 		start = nanoseconds();
 		tally_counters_enable(counters);
