@@ -218,8 +218,10 @@ static void install_copies(struct core_event *event, struct core_event *leader)
 	}
 }
 
-/* @group: the leader's name; 0: the event is to be by itself. */
-static int64_t create(struct core_event *like, const struct core_target *target, uint64_t group)
+/* @group: the leader's name; 0: the event is to be by itself. @output: of whose ring it is to have;
+ * 0: nobody's. What is refused leaves no trace in a group, as copies of that would show. */
+static int64_t create(struct core_event *like, const struct core_target *target, uint64_t group,
+		      uint64_t output)
 {
 	struct core_event *leader = group ? core_named(group) : NULL, *event;
 	struct core_task *caller = core_host_task();
@@ -234,6 +236,10 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	err = check_group(like, target, leader);
 	if (err)
 		return err;
+	like->cpu = target->cpu;
+	like->task = target->task ? core_page(target->task) : 0;
+	if (output && !core_may_write_to(like, core_named(output)))
+		return -EINVAL;
 	if (uses_aux(like) && (!leader || !core_aux_fills(&leader->attr)))
 		return -EINVAL;
 	if (!is_free(like, target))
@@ -246,7 +252,7 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	event->hardware = like->hardware;
 	event->paused = core_aux_action(like) & CORE_AUX_START_PAUSED;
 	event->everybody = !target->task;
-	event->cpu = target->cpu;
+	event->cpu = like->cpu;
 	event->cgroup = target->cgroup;
 	core_sampling_init(event);
 	if (caller) {
@@ -268,6 +274,7 @@ int64_t core_open(const struct perf_event_attr *attr, const struct core_target *
 		  uint64_t group, unsigned long flags, const struct core_rights *rights)
 {
 	const uint64_t leader = flags & PERF_FLAG_FD_NO_GROUP ? 0 : group;
+	const uint64_t output = flags & PERF_FLAG_FD_OUTPUT ? group : 0;
 	struct core_target where = *target;
 	struct core_event event = {0};
 	int64_t index;
@@ -290,10 +297,10 @@ int64_t core_open(const struct perf_event_attr *attr, const struct core_target *
 	event.hardware = core_encoding_is_hardware(&event.attr);
 
 	core_tree_lock();
-	index = create(&event, &where, leader);
+	index = create(&event, &where, leader, output);
 	core_tree_unlock();
-	if (index > 0 && group && flags & PERF_FLAG_FD_OUTPUT) {
-		int err = core_set_output((uint32_t)index, group);
+	if (index > 0 && output) {
+		int err = core_set_output((uint32_t)index, output);
 
 		if (err) {
 			core_close((uint32_t)index, core_event((uint32_t)index)->generation);

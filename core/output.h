@@ -23,6 +23,9 @@ void core_page_update(struct core_event *event);
 /* The caller's: its clock goes on, after it stood. Takes its lock. */
 void core_pages_update(struct core_task *task);
 
+/* Whether the ring that @to has may be @event's, too. With the tree's lock. */
+bool core_may_write_to(const struct core_event *event, const struct core_event *to);
+
 /* @event is about to be freed: its mappings are gone, its ring is let go. With the tree's lock. */
 void core_ring_leave(struct core_event *event);
 

@@ -79,6 +79,14 @@ static void detach(struct core_event *event)
 	core_ring_unlock(ring);
 }
 
+bool core_may_write_to(const struct core_event *event, const struct core_event *to)
+{
+	return to->ring && event != to && event->cpu == to->cpu &&
+	       (event->cpu >= 0 || event->task == to->task) &&
+	       core_same_clock(&event->attr, &to->attr) &&
+	       event->attr.write_backward == to->attr.write_backward;
+}
+
 int core_set_output(uint64_t name, uint64_t output)
 {
 	struct core_event *event = core_named(name), *to = core_named(output);
@@ -89,12 +97,7 @@ int core_set_output(uint64_t name, uint64_t output)
 		error = -EBADF;
 		goto out;
 	}
-	if (output &&
-	    (event == to || event->cpu != to->cpu || (event->cpu < 0 && event->task != to->task) ||
-	     !core_same_clock(&event->attr, &to->attr) ||
-	     event->attr.write_backward != to->attr.write_backward || !to->ring))
-		goto out;
-	if (event->maps)
+	if ((output && !core_may_write_to(event, to)) || event->maps)
 		goto out;
 	detach(event);
 	if (output)

@@ -80,6 +80,31 @@ ABI_CASE("flag.fd_output", "without FD_NO_GROUP the event joins the group as wel
 	CHECK_EQ(DRAIN(&ring, PERF_RECORD_SAMPLE), words[1] + words[2]);
 }
 
+static void wait_for(void *gate)
+{
+	abi_wait(gate);
+}
+
+ABI_CASE("flag.fd_output", "where it is refused the group stays as those have it who inherited it")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_DUMMY);
+	struct gate gate = abi_gate();
+	uint64_t words[2];
+	pid_t child;
+	int leader;
+
+	attr.comm = 1;
+	attr.inherit = 1;
+	attr.read_format = PERF_FORMAT_GROUP;
+	leader = OPEN_SELF(&attr);
+	child = SPAWN(wait_for, &gate);
+	CHECK_REFUSED(&attr, 0, -1, leader, PERF_FLAG_FD_OUTPUT, EINVAL);
+	READ_WORDS(leader, words, 2);
+	CHECK_EQ(words[0], 1);
+	abi_pass(&gate);
+	JOIN(child);
+}
+
 ABI_CASE("flag.fd_cloexec", "F_GETFD tells it, and it is clear without the flag")
 {
 	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
