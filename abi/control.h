@@ -15,6 +15,9 @@ enum control {
 	CONTROL_OPEN,
 	/* Whoever polls the event is to look again: the descriptor becomes readable. */
 	CONTROL_WAKE,
+	/* With this comes a descriptor of an event of the kernel's that feeds the event: when that
+	 * has something, whoever polls the event is to look. */
+	CONTROL_FED,
 	/* A descriptor may be closed, or a process gone: close the events without descriptors, end
 	 * what the processes have left, and then say so in the arena's header. */
 	CONTROL_SETTLE,

@@ -189,14 +189,10 @@ int core_modify(uint64_t event, const struct perf_event_attr *attr);
 int core_prctl(struct core_task *task, bool enable);
 
 /*
- * A record of the kernel's, which lies in @nr pieces, goes to the ring of @event; @sample: it
- * counts for attr.wakeup_events. Lost where there is no room.
+ * A record of the kernel's goes to the ring of @event; @sample: it counts for attr.wakeup_events.
+ * Lost where there is no room.
  */
-struct core_piece {
-	const void *from;
-	size_t size;
-};
-void core_forward(uint64_t event, bool sample, const struct core_piece *pieces, unsigned int nr);
+void core_forward(uint64_t event, bool sample, const void *record, size_t size);
 
 /* What read(2) gives: returns the bytes, -ENOSPC when @size is too small, 0 for a pinned event in
  * error. @to: aligned to words; CORE_READ_MAX bytes are enough for everything. */

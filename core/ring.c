@@ -191,28 +191,17 @@ void core_output_end(struct core_output *out, bool sample)
 		core_signal_owner(out->event, POLL_IN);
 }
 
-static void forward(struct core_event *event, bool sample, const struct core_piece *pieces,
-		    unsigned int nr)
+void core_forward(uint64_t name, bool sample, const void *record, size_t size)
 {
 	struct core_output out;
-	size_t size = 0;
-
-	for (unsigned int i = 0; i < nr; i++)
-		size += pieces[i].size;
-	if (!core_output_begin(&out, event, size))
-		return;
-	for (unsigned int i = 0; i < nr; i++)
-		core_output_put(&out, pieces[i].from, pieces[i].size);
-	core_output_end(&out, sample);
-}
-
-void core_forward(uint64_t name, bool sample, const struct core_piece *pieces, unsigned int nr)
-{
 	struct core_hold hold;
 
 	if (!core_hold(&hold, name))
 		return;
-	forward(hold.event, sample, pieces, nr);
+	if (core_output_begin(&out, hold.event, size)) {
+		core_output_put(&out, record, size);
+		core_output_end(&out, sample);
+	}
 	core_hold_end(&hold);
 }
 

@@ -4,6 +4,7 @@
  *
  *	pipes	 by event: the write end of the pipe that is its descriptor. A byte in it wakes who
  *		 polls; an error on it says that the last descriptor is gone.
+ *	feeds	 events of the kernel's whose records go on to one of ours
  *	watches	 of processes with events: a pidfd each
  */
 #include <errno.h>
@@ -29,7 +30,7 @@
 #include "monitor/monitor.h"
 
 /* What epoll(7) says is ready: one of these, and which. */
-enum { READY_SOCKET, READY_PIPE, READY_WATCH, READY_TURN };
+enum { READY_SOCKET, READY_PIPE, READY_WATCH, READY_TURN, READY_FEED };
 #define READY(kind, index) ((uint64_t)(kind) << 32 | (index))
 
 /* At a time, so that signals get their turn. */
@@ -38,6 +39,11 @@ enum { MESSAGES = 256 };
 struct pipe {
 	int fd; /* -1: none */
 	uint32_t generation;
+};
+
+struct feed {
+	int fd; /* -1: none */
+	uint32_t event, generation;
 };
 
 struct watch {
@@ -50,8 +56,9 @@ static struct {
 	int epoll, socket, timer;
 	bool ticking;
 	struct pipe *pipes;
+	struct feed *feeds;
 	struct watch *watches;
-	size_t nr_pipes, nr_watches;
+	size_t nr_pipes, nr_feeds, nr_watches;
 } events = {.epoll = -1, .socket = -1, .timer = -1};
 
 /*
@@ -101,10 +108,24 @@ static void close_pipe(struct pipe *pipe)
 	pipe->fd = -1;
 }
 
+static void close_feeds(uint32_t event, uint32_t generation)
+{
+	for (size_t i = 0; i < events.nr_feeds; i++) {
+		struct feed *feed = &events.feeds[i];
+
+		if (feed->fd < 0 || feed->event != event || feed->generation != generation)
+			continue;
+		epoll_ctl(events.epoll, EPOLL_CTL_DEL, feed->fd, NULL);
+		close(feed->fd);
+		feed->fd = -1;
+	}
+}
+
 static void close_event(uint32_t event)
 {
 	struct pipe *pipe = &events.pipes[event];
 
+	close_feeds(event, pipe->generation);
 	close_pipe(pipe);
 	core_close(event, pipe->generation);
 }
@@ -156,6 +177,48 @@ void events_wake(uint32_t event, uint32_t generation)
 	/* A pipe that is full is readable. */
 	if (pipe && write(pipe->fd, "", 1) < 0 && errno == EPIPE)
 		forget_signal();
+}
+
+/* ---- feeds ---- */
+
+static struct feed *free_feed(void)
+{
+	struct feed *grown;
+
+	for (size_t i = 0; i < events.nr_feeds; i++)
+		if (events.feeds[i].fd < 0)
+			return &events.feeds[i];
+	grown = realloc(events.feeds, (events.nr_feeds + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	events.feeds = grown;
+	return &grown[events.nr_feeds++];
+}
+
+/* Told once for each time that something comes: it is others who take it. */
+static void fed(const struct control_message *message, int fd)
+{
+	struct epoll_event ready = {.events = EPOLLIN | EPOLLET};
+	struct feed *feed = find_pipe(message->event, message->generation) ? free_feed() : NULL;
+
+	if (!feed) {
+		close(fd);
+		return;
+	}
+	*feed = (struct feed){fd, message->event, message->generation};
+	ready.data.u64 = READY(READY_FEED, (uint64_t)(feed - events.feeds));
+	if (epoll_ctl(events.epoll, EPOLL_CTL_ADD, fd, &ready) < 0) {
+		close(fd);
+		feed->fd = -1;
+	}
+}
+
+static void feed_ready(uint32_t index)
+{
+	const struct feed *feed = &events.feeds[index];
+
+	if (feed->fd >= 0)
+		events_wake(feed->event, feed->generation);
 }
 
 /* ---- watches ---- */
@@ -299,7 +362,7 @@ static void watch_ready(uint32_t index)
 		watched_ended(&events.watches[index]);
 }
 
-/* Of pipes and watches; false of others. */
+/* Of pipes, feeds and watches; false of others. */
 static bool take_note(uint64_t what)
 {
 	const uint32_t index = (uint32_t)what;
@@ -307,6 +370,9 @@ static bool take_note(uint64_t what)
 	switch (what >> 32) {
 	case READY_PIPE:
 		pipe_ready(index);
+		return true;
+	case READY_FEED:
+		feed_ready(index);
 		return true;
 	case READY_WATCH:
 		watch_ready(index);
@@ -316,7 +382,7 @@ static bool take_note(uint64_t what)
 	}
 }
 
-/* What is there of pipes and watches, ahead of its turn; false when more may be. */
+/* What is there of those, ahead of its turn; false when more may be. */
 static bool look(void)
 {
 	struct epoll_event ready[64];
@@ -344,6 +410,10 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 	case CONTROL_OPEN:
 		if (fd >= 0)
 			opened(message, fd);
+		return;
+	case CONTROL_FED:
+		if (fd >= 0)
+			fed(message, fd);
 		return;
 	case CONTROL_WAKE:
 		events_wake(message->event, message->generation);
@@ -471,10 +541,14 @@ void events_close(void)
 	for (size_t i = 0; i < events.nr_pipes; i++)
 		if (events.pipes[i].fd >= 0)
 			close(events.pipes[i].fd);
+	for (size_t i = 0; i < events.nr_feeds; i++)
+		if (events.feeds[i].fd >= 0)
+			close(events.feeds[i].fd);
 	for (size_t i = 0; i < events.nr_watches; i++)
 		if (events.watches[i].fd >= 0)
 			close(events.watches[i].fd);
 	free(events.pipes);
+	free(events.feeds);
 	free(events.watches);
 	memset(&events, 0, sizeof(events));
 	events.epoll = events.socket = events.timer = -1;

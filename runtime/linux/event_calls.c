@@ -12,6 +12,7 @@
 #include "runtime/linux/control.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/event_fds.h"
+#include "runtime/linux/event_feed.h"
 #include "runtime/linux/event_poll.h"
 #include "runtime/linux/event_request.h"
 #include "runtime/linux/tasks.h"
@@ -210,6 +211,7 @@ static const struct concerned {
 	event_handler *handler; /* and what is done where that is an event */
 	syscall_handler *whole; /* of calls that find descriptors of events in other ways */
 } calls[] = {
+	[__NR_bpf] = {.whole = event_bpf},
 	[__NR_close] = {.handler = event_close},
 	[__NR_close_range] = {.whole = close_many},
 	[__NR_dup2] = {.whole = dup_over},

@@ -19,14 +19,18 @@
 
 enum {
 	JOINED = 1024,
+	UNUSED = -1,
+	NO_NUMBER = -2,	 /* the program has none for it */
 	PAGES_MOST = 64, /* of data: what locked memory the kernel gives anybody has room for */
 };
 
 struct joined {
-	int fd;		/* -1: unused */
+	int fd;		/* UNUSED, NO_NUMBER */
 	uint64_t since; /* event_fds_now() */
 	uint64_t event; /* of ours, by name, whose ring it is: when it is gone, so is this */
+	uint64_t id;	/* that its records shall have; 0: as the kernel says */
 	uint64_t sample_type;
+	bool sample_id_all;
 	int64_t ahead; /* of our clock is the one that it tells the time by, ns */
 	struct perf_event_mmap_page *page; /* NULL: it writes to the ring of another one here */
 	uint64_t size;			   /* of the mapping */
@@ -120,7 +124,7 @@ static void forget(struct joined *item)
 {
 	if (item->page)
 		memory_free(item->page, item->size);
-	*item = (struct joined){.fd = -1};
+	*item = (struct joined){.fd = UNUSED};
 }
 
 static struct joined *find(int fd)
@@ -137,7 +141,7 @@ static struct joined *unused(void)
 		joined = memory_allocate(JOINED * sizeof(*joined), 0);
 	if (!joined)
 		return NULL;
-	return find(-1) ?: nr_joined < JOINED ? &joined[nr_joined++] : NULL;
+	return find(UNUSED) ?: nr_joined < JOINED ? &joined[nr_joined++] : NULL;
 }
 
 static bool is_open(uint64_t event)
@@ -148,7 +152,7 @@ static bool is_open(uint64_t event)
 static int64_t add(int fd, const struct perf_event_attr *attr, uint64_t event, void *page,
 		   uint64_t size)
 {
-	struct joined *item = find(fd);
+	struct joined *item = fd == NO_NUMBER ? NULL : find(fd);
 
 	if (item)
 		forget(item);
@@ -160,7 +164,9 @@ static int64_t add(int fd, const struct perf_event_attr *attr, uint64_t event, v
 		.fd = fd,
 		.since = event_fds_now(),
 		.event = event,
+		.id = fd == NO_NUMBER ? core_event_id(event) : 0,
 		.sample_type = attr->sample_type,
+		.sample_id_all = attr->sample_id_all,
 		.ahead = attr->use_clockid ? 0 : clock_ahead(),
 		.page = page,
 		.size = size,
@@ -184,12 +190,12 @@ void event_joined_forked(void)
 {
 	joined_lock = (struct lock){0};
 	for (unsigned int i = 0; i < nr_joined; i++)
-		joined[i].fd = -1;
+		joined[i].fd = UNUSED;
 }
 
 /* ---- joining ---- */
 
-static struct perf_event_mmap_page *map(int fd, uint64_t size)
+static struct perf_event_mmap_page *map_of(int fd, uint64_t size)
 {
 	int64_t at = sys(__NR_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -199,12 +205,24 @@ static struct perf_event_mmap_page *map(int fd, uint64_t size)
 	return (struct perf_event_mmap_page *)at;
 }
 
+/* As large as may be, up to @pages of data. */
+static struct perf_event_mmap_page *map_most(int fd, unsigned int pages, uint64_t *size)
+{
+	struct perf_event_mmap_page *page = NULL;
+
+	for (; pages && !page; pages /= 4) {
+		*size = (1 + pages) * PAGE;
+		page = map_of(fd, *size);
+	}
+	return page;
+}
+
 /* By way of another of the kernel's events, which has joined the same one of ours. */
 static bool follow(int fd, const struct perf_event_attr *attr, uint64_t event)
 {
 	for (unsigned int i = 0; i < nr_joined; i++)
-		if (joined[i].page && joined[i].event == event && is_open(event) &&
-		    joined[i].sample_type == attr->sample_type &&
+		if (joined[i].fd >= 0 && joined[i].page && joined[i].event == event &&
+		    is_open(event) && joined[i].sample_type == attr->sample_type &&
 		    !sys(__NR_ioctl, fd, PERF_EVENT_IOC_SET_OUTPUT, joined[i].fd))
 			return true;
 	return false;
@@ -237,16 +255,30 @@ int64_t event_joined_to(int fd, const struct perf_event_attr *attr, uint64_t eve
 	if (sys(__NR_ioctl, fd, PERF_EVENT_IOC_SET_OUTPUT, -1L)) {
 		result = -EINVAL;
 	} else if (!follow(fd, attr, event)) {
-		for (unsigned int pages = PAGES_MOST; pages && !page; pages /= 4) {
-			size = (1 + pages) * PAGE;
-			page = map(fd, size);
-		}
+		page = map_most(fd, PAGES_MOST, &size);
 		result = page ? 0 : -EINVAL; /* it may not be mapped */
 	}
 	if (!result)
 		result = add(fd, attr, event, page, size);
 	lock_give(&joined_lock);
 	return result;
+}
+
+bool event_joined_feed(int fd, const struct perf_event_attr *attr, uint64_t event,
+		       unsigned int pages)
+{
+	uint64_t size;
+	struct perf_event_mmap_page *page = map_most(fd, pages, &size);
+	int64_t result;
+
+	if (!page)
+		return false;
+	lock_take(&joined_lock);
+	result = add(NO_NUMBER, attr, event, page, size);
+	lock_give(&joined_lock);
+	if (result)
+		memory_free(page, size);
+	return !result;
 }
 
 /* Whether what lies there is still the mapping of an event of the kernel's. */
@@ -276,7 +308,7 @@ int64_t event_joined_by(struct thread *thread, int fd, const struct perf_event_a
 	if (!size || core_named(event)->ring || !is_mapped(start, size, &entry))
 		return -EINVAL;
 	/* The kernel's ring goes with its last mapping, so this one comes first. */
-	page = map(fd, size);
+	page = map_of(fd, size);
 	if (!page)
 		return -EINVAL;
 	struct syscall call = {
@@ -296,77 +328,92 @@ int64_t event_joined_by(struct thread *thread, int fd, const struct perf_event_a
 
 /* ---- forwarding ---- */
 
-/* A record, cut where the ring ends and around the time. */
-struct record {
-	struct core_piece pieces[5];
-	unsigned int nr;
-	uint64_t time;
-};
-
 static const void *data_at(const struct joined *item, uint64_t at)
 {
 	return (const char *)item->page + item->page->data_offset +
 	       (at & (item->page->data_size - 1));
 }
 
-static void add_piece(struct record *record, const void *from, size_t size)
+/* What identifies a record, in order: of samples from the first word on, of others behind the body.
+ */
+static const uint64_t of_samples[] = {
+	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID,       PERF_SAMPLE_TIME,
+	PERF_SAMPLE_ADDR,	PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID,
+};
+static const uint64_t of_others[] = {
+	PERF_SAMPLE_TID,       PERF_SAMPLE_TIME, PERF_SAMPLE_ID,
+	PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,	 PERF_SAMPLE_IDENTIFIER,
+};
+enum {
+	OF_SAMPLES = sizeof(of_samples) / sizeof(of_samples[0]),
+	OF_OTHERS = sizeof(of_others) / sizeof(of_others[0]),
+};
+
+/* The words from @word to @end that are there, of @nr that may be. */
+static void change_words(const struct joined *item, const uint64_t *fields, unsigned int nr,
+			 uint64_t *word, const uint64_t *end)
 {
-	if (size)
-		record->pieces[record->nr++] = (struct core_piece){from, size};
+	const uint64_t ids = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID;
+
+	for (unsigned int i = 0; i < nr && word < end; i++) {
+		if (!(item->sample_type & fields[i]))
+			continue;
+		if (fields[i] == PERF_SAMPLE_TIME)
+			*word -= (uint64_t)item->ahead;
+		else if (fields[i] & ids && item->id)
+			*word = item->id;
+		word++;
+	}
 }
 
-static void add_data(struct record *record, const struct joined *item, uint64_t at, uint64_t size)
+static unsigned int nr_trailing(const struct joined *item)
 {
-	const uint64_t left = -at & (item->page->data_size - 1);
-	const uint64_t first = left && left < size ? left : size;
+	unsigned int nr = 0;
 
-	add_piece(record, data_at(item, at), first);
-	add_piece(record, data_at(item, at + first), size - first);
+	for (unsigned int i = 0; item->sample_id_all && i < OF_OTHERS; i++)
+		nr += (item->sample_type & of_others[i]) != 0;
+	return nr;
 }
 
-/* How many of the words that @bits ask for there are. */
-static unsigned int words(const struct joined *item, uint64_t bits)
+/* As the event of ours would have written it. */
+static void change(const struct joined *item, struct perf_event_header *header)
 {
-	unsigned int count = 0;
+	uint64_t *body = (uint64_t *)(header + 1);
+	uint64_t *end = (uint64_t *)header + header->size / 8;
+	const unsigned int trailing = nr_trailing(item);
 
-	for (bits &= item->sample_type; bits; bits &= bits - 1)
-		count++;
-	return count;
+	if (header->type == PERF_RECORD_SAMPLE) {
+		change_words(item, of_samples, OF_SAMPLES, body, end);
+		return;
+	}
+	if (header->type == PERF_RECORD_LOST && item->id && body < end)
+		*body = item->id;
+	if (trailing && end - body >= trailing)
+		change_words(item, of_others, OF_OTHERS, end - trailing, end);
 }
 
-/* Where in a record of @size bytes it says when; 0 when it does not. */
-static uint64_t place_of_time(const struct joined *item, uint32_t type, uint64_t size)
+/* While it is disabled nobody tells it anything. */
+static bool listens(const struct joined *item)
 {
-	const uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID;
-	const uint64_t from_time = PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
-				   PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
-	uint64_t place;
+	const uint8_t state = core_named(item->event)->state;
 
-	if (!item->ahead || !(item->sample_type & PERF_SAMPLE_TIME))
-		return 0;
-	if (type == PERF_RECORD_SAMPLE)
-		place = sizeof(struct perf_event_header) + 8 * words(item, before);
-	else
-		place = size - 8 * words(item, from_time);
-	return place + 8 <= size ? place : 0;
+	return !item->id || state == CORE_INACTIVE || state == CORE_ACTIVE;
 }
 
-/* A ring is of whole words, and so are records: a header and a time lie in one piece. */
+/* A ring is of whole words, and so are records: a header lies in one piece. */
 static void forward_record(const struct joined *item, uint64_t at, uint64_t size)
 {
-	const uint32_t type = ((const struct perf_event_header *)data_at(item, at))->type;
-	const uint64_t place = place_of_time(item, type, size);
-	struct record record = {.nr = 0};
+	static _Alignas(8) char record[UINT16_MAX + 1];
+	const uint64_t left = -at & (item->page->data_size - 1);
+	const uint64_t first = left && left < size ? left : size;
+	struct perf_event_header *header = (struct perf_event_header *)record;
 
-	if (place) {
-		record.time = *(const uint64_t *)data_at(item, at + place) - (uint64_t)item->ahead;
-		add_data(&record, item, at, place);
-		add_piece(&record, &record.time, sizeof(record.time));
-		add_data(&record, item, at + place + 8, size - place - 8);
-	} else {
-		add_data(&record, item, at, size);
-	}
-	core_forward(item->event, type == PERF_RECORD_SAMPLE, record.pieces, record.nr);
+	if (!listens(item))
+		return;
+	memcpy(record, data_at(item, at), first);
+	memcpy(record + first, data_at(item, at + first), size - first);
+	change(item, header);
+	core_forward(item->event, header->type == PERF_RECORD_SAMPLE, record, size);
 }
 
 static void forward(const struct joined *item)
@@ -386,11 +433,13 @@ static void forward(const struct joined *item)
 
 void event_joined_forward(void)
 {
+	if (!event_joined_any())
+		return;
 	lock_take(&joined_lock);
 	for (unsigned int i = 0; i < nr_joined; i++) {
 		struct joined *item = &joined[i];
 
-		if (item->fd < 0)
+		if (item->fd == UNUSED)
 			continue;
 		if (!is_open(item->event))
 			forget(item);

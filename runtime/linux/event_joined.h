@@ -6,6 +6,9 @@
  *
  *	the kernel's event --> its ring, mapped here alone --event_joined_forward()--> ring of ours
  *
+ * And of those that nobody but the runtime knows, which write what only the kernel can tell
+ * (event_feed.c).
+ *
  * Each process forwards for itself, at the end of its system calls: what it is woken for is there
  * when it looks. Times are told by our clock.
  */
@@ -29,6 +32,14 @@ int64_t event_joined_to(int fd, const struct perf_event_attr *attr, uint64_t eve
  */
 int64_t event_joined_by(struct thread *thread, int fd, const struct perf_event_attr *attr,
 			uint64_t start, uint64_t size, int own, uint64_t event);
+
+/*
+ * The kernel's event of @attr at @fd, which the program does not see, feeds @event: what it writes
+ * comes as if that had written it, while that is enabled. Its ring, of @pages of data at most,
+ * keeps it open. False: there can be none.
+ */
+bool event_joined_feed(int fd, const struct perf_event_attr *attr, uint64_t event,
+		       unsigned int pages);
 
 /* Whether there are any; what their rings have goes to ours. */
 bool event_joined_any(void);

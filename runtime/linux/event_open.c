@@ -15,6 +15,7 @@
 #include "runtime/linux/event_attr.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
+#include "runtime/linux/event_feed.h"
 #include "runtime/linux/event_request.h"
 #include "runtime/linux/proc.h"
 #include "runtime/linux/tasks.h"
@@ -151,6 +152,8 @@ int64_t event_open(struct thread *thread, struct event_request *request)
 	fd = -ENOMEM;
 	if (affords(thread, request->target.task, (uint32_t)event))
 		fd = event_fd_make((uint32_t)event, request->flags & PERF_FLAG_FD_CLOEXEC);
+	if (fd >= 0)
+		event_feed(core_name((uint32_t)event, core_event((uint32_t)event)->generation));
 	if (fd >= 0 && !request->target.task)
 		tasks_watch_all();
 	core_opened_by(core_task(thread->page), fd >= 0);

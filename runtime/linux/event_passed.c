@@ -137,17 +137,13 @@ void event_passed_closed(uint32_t first, uint32_t last, uint64_t before)
 
 /* ---- which ---- */
 
-/* Asks for records about the program, which would show how it is run here. */
-static bool tells_of_program(const struct perf_event_attr *attr)
+/* Asks for records: of the program, in which the kernel would show how it is run here, or of the
+ * kernel, in which ours is fed. */
+static bool tells(const struct perf_event_attr *attr)
 {
 	return attr->mmap || attr->mmap2 || attr->mmap_data || attr->comm || attr->task ||
-	       attr->context_switch || attr->namespaces || attr->cgroup;
-}
-
-/* Asks for records that nobody but the kernel can write. */
-static bool tells_of_kernel(const struct perf_event_attr *attr)
-{
-	return attr->ksymbol || attr->bpf_event || attr->text_poke;
+	       attr->context_switch || attr->namespaces || attr->cgroup || attr->ksymbol ||
+	       attr->bpf_event || attr->text_poke;
 }
 
 static bool is_software(const struct perf_event_attr *attr)
@@ -155,33 +151,17 @@ static bool is_software(const struct perf_event_attr *attr)
 	return attr->type == PERF_TYPE_SOFTWARE;
 }
 
-/* Ours count it as well. */
-static bool is_ours_too(const struct perf_event_attr *attr)
-{
-	return is_software(attr) && !tells_of_kernel(attr) &&
-	       attr->config != PERF_COUNT_SW_BPF_OUTPUT;
-}
-
+/*
+ * Ours count them as well, and what it costs to leave them to the kernel is nothing. But samples
+ * would have addresses in translated code, and the whole system is the tree.
+ */
 static bool passes_software(const struct event_request *request)
 {
 	const struct perf_event_attr *attr = &request->attr.attr;
 
-	if (tells_of_program(attr))
-		return false;
-	switch (attr->config) {
-	case PERF_COUNT_SW_DUMMY:
-		return tells_of_kernel(attr);
-	case PERF_COUNT_SW_BPF_OUTPUT:
-		return true; /* written by programs in the kernel */
-	default:
-		/*
-		 * Ours count them as well, and what it costs to leave them to the kernel is
-		 * nothing. But samples would have addresses in translated code, and the whole
-		 * system is the tree.
-		 */
-		return !attr->sample_period && !tells_of_kernel(attr) && request->pid != -1 &&
-		       !(request->flags & PERF_FLAG_PID_CGROUP);
-	}
+	return attr->config != PERF_COUNT_SW_DUMMY && attr->config != PERF_COUNT_SW_BPF_OUTPUT &&
+	       !attr->sample_period && !tells(attr) && request->pid != -1 &&
+	       !(request->flags & PERF_FLAG_PID_CGROUP);
 }
 
 static bool passes(const struct event_request *request)
@@ -365,7 +345,7 @@ static int leader_of_ours(int fd)
 	leader = leader_of(fd);
 	for (unsigned int i = 0; i < nr_passed; i++)
 		if ((passed[i].fd == leader || is_member(&passed[i], leader)) &&
-		    !is_ours_too(&passed[i].attr.attr))
+		    !is_software(&passed[i].attr.attr))
 			leader = -1;
 	lock_give(&event_passed_lock);
 	return leader;
@@ -384,6 +364,13 @@ static bool take_back_group(struct thread *thread, int fd)
 
 /* ---- over to the kernel ---- */
 
+/* Software events that are not fed (event_feed.h). */
+static bool is_plain_software(const struct perf_event_attr *attr)
+{
+	return is_software(attr) && !attr->ksymbol && !attr->bpf_event && !attr->text_poke &&
+	       attr->config != PERF_COUNT_SW_BPF_OUTPUT;
+}
+
 /* What the kernel has to be asked for to have @event: one by itself, whose records nobody looks at. */
 static bool ask_for(struct passed *to, uint64_t event)
 {
@@ -394,7 +381,7 @@ static bool ask_for(struct passed *to, uint64_t event)
 	if (!core_hold(&hold, event))
 		return false;
 	is = hold.event;
-	can = is_ours_too(&is->attr) && (is->everybody || hold.task) && !is->cgroup && !is->ring &&
+	can = is_plain_software(&is->attr) && (is->everybody || hold.task) && !is->cgroup && !is->ring &&
 	      is->leader == (uint32_t)event && !is->members;
 	if (can) {
 		memcpy(to->attr.bytes, is->attr_bytes, sizeof(to->attr.bytes));

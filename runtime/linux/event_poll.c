@@ -15,6 +15,7 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/event_fds.h"
+#include "runtime/linux/event_joined.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
 #include "runtime/string.h"
@@ -33,6 +34,7 @@ uint32_t event_look(uint64_t fd, uint64_t event, uint32_t wanted)
 	uint32_t seen = 0;
 	bool drained;
 
+	event_joined_forward();
 	/* The end of a task is there for good, and the pipe stays readable. */
 	if (state == CORE_EXITED || state == CORE_ERROR)
 		seen = (uint16_t)core_poll(event) & always;

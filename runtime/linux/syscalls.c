@@ -190,8 +190,7 @@ void linux_syscall(struct thread *thread)
 		handler = sys_path;
 	if (result == EVENT_CALL_OTHER)
 		result = handler ? handler(thread, &call) : syscall_pass(thread, &call);
-	if (event_joined_any())
-		event_joined_forward();
+	event_joined_forward();
 	tasks_update(thread);
 	if (result == SYSCALL_REGISTERS_SET)
 		return;

@@ -3,6 +3,7 @@
 #include <linux/bpf.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -291,14 +292,11 @@ static int load_writer(int map)
 	return load(BPF_PROG_TYPE_TRACEPOINT, code, sizeof(code) / sizeof(code[0]));
 }
 
-ABI_CASE("config.sw.bpf_output", "what a program writes arrives as the raw data of a sample")
+/* An event of processor @cpu, which is the caller's from now on, and a map that has it. */
+static int open_output(const struct perf_event_attr *attr, int cpu, int *map)
 {
-	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_BPF_OUTPUT);
-	int cpu = abi_first_cpu(), trigger = open_rename(1), fd, map;
-	struct sample sample;
 	union bpf_attr request;
-	uint32_t payload[2];
-	struct ring ring;
+	int fd;
 
 	abi_pin(0, cpu);
 	memset(&request, 0, sizeof(request));
@@ -306,27 +304,78 @@ ABI_CASE("config.sw.bpf_output", "what a program writes arrives as the raw data 
 	request.key_size = 4;
 	request.value_size = 4;
 	request.max_entries = (uint32_t)cpu + 1;
-	map = bpf(BPF_MAP_CREATE, &request);
-	if (map < 0)
+	*map = bpf(BPF_MAP_CREATE, &request);
+	if (*map < 0)
 		CANNOT("no BPF map of events: %s", strerrorname_np(errno));
-	attr.sample_type = PERF_SAMPLE_RAW;
-	attr.sample_period = 1;
-	attr.disabled = 0;
-	fd = OPEN(&attr, -1, cpu, -1);
-	ring = MAP(fd, 1);
+	fd = OPEN(attr, -1, cpu, -1);
 	memset(&request, 0, sizeof(request));
-	request.map_fd = (uint32_t)map;
+	request.map_fd = (uint32_t)*map;
 	request.key = (uintptr_t)&cpu;
 	request.value = (uintptr_t)&fd;
 	CHECK_OK(bpf(BPF_MAP_UPDATE_ELEM, &request));
-	CHECK_OK(ioctl(trigger, PERF_EVENT_IOC_SET_BPF, load_writer(map)));
-	START(trigger);
-	name("write it");
-	STOP(trigger);
-	sample = SAMPLE(&attr, EXPECT(&ring, PERF_RECORD_SAMPLE));
+	return fd;
+}
+
+static struct perf_event_attr output_attr(void)
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_BPF_OUTPUT);
+
+	attr.sample_type = PERF_SAMPLE_RAW | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID;
+	attr.sample_period = 1;
+	attr.wakeup_events = 1;
+	attr.disabled = 0;
+	return attr;
+}
+
+static void check_output(struct ring *ring, const struct perf_event_attr *attr, int fd)
+{
+	struct sample sample = SAMPLE(attr, EXPECT(ring, PERF_RECORD_SAMPLE));
+	uint32_t payload[2];
+
+	CHECK_EQ(sample.identifier, ID(fd));
+	CHECK_EQ(sample.id, ID(fd));
 	CHECK_CMP(sample.raw_size, >=, 8);
 	memcpy(payload, sample.raw, sizeof(payload));
 	CHECK_EQ(payload[0], PAYLOAD);
 	CHECK_EQ(payload[1], 7);
+}
+
+ABI_CASE("config.sw.bpf_output", "what a program writes arrives as the raw data of a sample")
+{
+	struct perf_event_attr attr = output_attr();
+	int trigger = open_rename(1), map, fd = open_output(&attr, abi_first_cpu(), &map);
+	struct ring ring = MAP(fd, 1);
+
+	CHECK_OK(ioctl(trigger, PERF_EVENT_IOC_SET_BPF, load_writer(map)));
+	START(trigger);
+	name("write it");
+	STOP(trigger);
+	check_output(&ring, &attr, fd);
 	CHECK(NEXT_OF(&ring, PERF_RECORD_SAMPLE) == NULL);
+}
+
+static void rename_when_told(void *gate)
+{
+	abi_wait(gate);
+	usleep(100000);
+	name("write it");
+}
+
+ABI_CASE("config.sw.bpf_output overflow.poll", "who waits is woken by what others have it written")
+{
+	struct perf_event_attr attr = output_attr();
+	int trigger = open_rename(1), map, fd = open_output(&attr, abi_first_cpu(), &map);
+	struct ring ring = MAP(fd, 1);
+	struct gate gate = abi_gate();
+	pid_t child = SPAWN(rename_when_told, &gate);
+	struct pollfd one = {.fd = fd, .events = POLLIN};
+
+	CHECK_OK(ioctl(trigger, PERF_EVENT_IOC_SET_BPF, load_writer(map)));
+	START(trigger);
+	abi_pass(&gate);
+	CHECK_EQ(poll(&one, 1, -1), 1);
+	STOP(trigger);
+	CHECK_EQ(one.revents, POLLIN);
+	check_output(&ring, &attr, fd);
+	JOIN(child);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The ioctls of an event; those about BPF are in bpf.c, filters in tracepoint.c. */
 #include <linux/hw_breakpoint.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -360,6 +361,60 @@ ABI_CASE("ioctl.set_output-rules",
 		STOP(other);
 		CHECK_CMP(page->data_head, >, 0);
 		CHECK_EQ(page->data_head, ring.page->data_head);
+	}
+}
+
+/* What the kernel alone has records of: they go the ways of all others. */
+static const struct {
+	struct abi_row about;
+	uint64_t config;
+	bool ksymbol;
+} of_kernel[] = {
+	{{"ioctl.set_output ioctl.set_output-rules", "of symbols of the kernel: like any other"},
+	 PERF_COUNT_SW_DUMMY,
+	 true},
+	{{"ioctl.set_output ioctl.set_output-rules", "of what BPF programs write: like any other"},
+	 PERF_COUNT_SW_BPF_OUTPUT},
+};
+
+ABI_TABLE(of_kernel)
+{
+	struct perf_event_attr attr = abi_software(row->config);
+	struct perf_event_attr counted = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	const size_t length = 2 * (size_t)sysconf(_SC_PAGESIZE);
+	struct pollfd one = {.events = POLLIN};
+	struct ring ring;
+	int target;
+
+	attr.ksymbol = row->ksymbol;
+	counted.sample_period = 1;
+	counted.wakeup_events = 1;
+	counted.write_backward = attr.write_backward = 1;
+	one.fd = OPEN_SELF(&attr);
+	target = OPEN_SELF(&counted);
+	ring = MAP(target, 1);
+	CHECK_OK(ioctl(one.fd, PERF_EVENT_IOC_SET_OUTPUT, (long)target));
+	CHECK(mmap(NULL, length, PROT_READ, MAP_SHARED, one.fd, 0) == MAP_FAILED);
+	CHECK_OK(ioctl(one.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1));
+	CHECK_OK(ioctl(one.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0));
+	START(target);
+	work_faults(3);
+	STOP(target);
+	CHECK_EQ(poll(&one, 1, 0), 1);
+	CHECK_EQ(one.revents, POLLIN);
+	abi_unmap(&ring);
+
+	/* And the other way round, again and again. */
+	for (int i = 0; i < 2; i++) {
+		ring = MAP(one.fd, 1);
+		CHECK_OK(ioctl(target, PERF_EVENT_IOC_SET_OUTPUT, (long)one.fd));
+		START(target);
+		work_faults(3);
+		STOP(target);
+		CHECK_CMP(ring.page->data_head, !=, 0);
+		CHECK_EQ(poll(&one, 1, 0), 1);
+		CHECK_EQ(one.revents, POLLIN);
+		abi_unmap(&ring);
 	}
 }
 
