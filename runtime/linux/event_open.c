@@ -28,9 +28,13 @@
 
 static int64_t find_group(struct event_request *request, struct thread *thread)
 {
+	int64_t error;
+
 	if (request->group_fd == -1)
 		return 0;
-	event_take_back(thread, request->group_fd);
+	error = event_take_back(thread, request->group_fd);
+	if (error)
+		return error;
 	request->group = event_of_fd((uint32_t)request->group_fd);
 	return request->group ? core_group_check(request->group) : -EBADF;
 }

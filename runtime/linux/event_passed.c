@@ -59,16 +59,25 @@ static struct passed *find(int fd)
 	return NULL;
 }
 
-static bool is_passed(int fd)
+static bool look_up(int fd, struct passed *is)
 {
-	bool found;
+	const struct passed *found;
 
 	if (!event_passed_any() || fd < 0)
 		return false;
 	lock_take(&event_passed_lock);
 	found = find(fd);
+	if (found)
+		*is = *found;
 	lock_give(&event_passed_lock);
 	return found;
+}
+
+static bool is_passed(int fd)
+{
+	struct passed is;
+
+	return look_up(fd, &is);
 }
 
 /* Room for one more: without it nothing is passed that could come to lead a group. */
@@ -241,14 +250,12 @@ void event_passed_switched(bool on)
 
 /* ---- back ---- */
 
-/* What @from has counted. Of a member whose format is a group's only its id tells which it is. */
-static void read_count(const struct passed *from, uint64_t id, struct core_count *count)
+/* What the event at @fd, which leads its group or is by itself, gives in @format. */
+static void read_count(int fd, uint64_t format, struct core_count *count)
 {
-	const uint64_t format = from->attr.attr.read_format;
-	const bool group = format & PERF_FORMAT_GROUP, has_id = format & PERF_FORMAT_ID;
+	const bool group = format & PERF_FORMAT_GROUP;
 	uint64_t words[256], *at = words;
-	int64_t n = sys(__NR_read, from->fd, words, sizeof(words)) / (int64_t)sizeof(words[0]);
-	const uint64_t *end = words + n;
+	const int64_t n = sys(__NR_read, fd, words, sizeof(words)) / (int64_t)sizeof(words[0]);
 
 	if (n <= (int64_t)(group + core_read_times(format)))
 		return;
@@ -259,10 +266,38 @@ static void read_count(const struct passed *from, uint64_t id, struct core_count
 		count->enabled = *at++;
 	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
 		count->running = *at++;
-	for (; group && at + has_id < end; at += core_read_entry(format))
-		if (has_id ? at[1] == id
-			   : at == words + 1 + core_read_times(format) && from->group_fd < 0)
-			count->value = *at;
+	if (group)
+		count->value = *at;
+}
+
+/* Times that its format leaves out another event reads that joins it for a moment; which the kernel
+ * refuses while children live that have inherited it, and from then on its own reads as well. */
+static void read_all(const struct passed *from, struct core_count *count)
+{
+	const struct perf_event_attr *of = &from->attr.attr;
+	const uint64_t times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	const struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.read_format = PERF_FORMAT_GROUP | times,
+		.disabled = 1,
+		.inherit = of->inherit,
+		.use_clockid = of->use_clockid,
+		.clockid = of->clockid,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	int64_t fd;
+
+	read_count(from->fd, of->read_format, count);
+	if ((of->read_format & times) == times)
+		return;
+	fd = sys(__NR_perf_event_open, &attr, from->pid, from->cpu, from->fd, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return;
+	read_count((int)fd, attr.read_format, count);
+	sys(__NR_close, fd);
 }
 
 /* To the program it is the same event. */
@@ -273,7 +308,7 @@ static void go_on(const struct passed *from, uint64_t event)
 
 	if (sys(__NR_ioctl, from->fd, PERF_EVENT_IOC_ID, &id))
 		return;
-	read_count(from, id, &count);
+	read_all(from, &count);
 	core_continue(event, id, &count);
 }
 
@@ -323,17 +358,22 @@ static bool next_of_group(int leader, struct passed *next)
 	return found;
 }
 
-void event_take_back(struct thread *thread, int fd)
+int64_t event_take_back(struct thread *thread, int fd)
 {
 	struct passed next = {.fd = -1};
 
 	if (!is_passed(fd))
-		return;
+		return 0;
 	while (next_of_group(fd, &next))
 		if (!is_software(&next.attr.attr) || !take_back(thread, &next)) {
 			next.stays = true;
+			if (is_software(&next.attr.attr))
+				next.page = 0; /* nobody's any more */
 			remember(&next);
 		}
+	if (!look_up(fd, &next))
+		return 0;
+	return is_software(&next.attr.attr) ? -ENODEV : -EINVAL;
 }
 
 /* The leader of the group that @fd is in; -1: some of it only the kernel can count. */
@@ -451,18 +491,6 @@ static bool may_share(const struct passed *with, const struct core_event *event)
 	return core_same_clock(a, b) && !a->write_backward && !b->write_backward;
 }
 
-static bool look_up(int fd, struct passed *is)
-{
-	const struct passed *found;
-
-	lock_take(&event_passed_lock);
-	found = fd < 0 ? NULL : find(fd);
-	if (found)
-		*is = *found;
-	lock_give(&event_passed_lock);
-	return found;
-}
-
 int64_t event_passed_output(struct thread *thread, int fd, int own, uint64_t event)
 {
 	struct passed to;
@@ -487,7 +515,7 @@ int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
 			 (uint32_t)call->args[1] == PERF_EVENT_IOC_ENABLE);
 		break;
 	}
-	if ((uint32_t)call->args[1] != PERF_EVENT_IOC_SET_OUTPUT || !look_up(fd, &from))
+	if ((uint32_t)call->args[1] != PERF_EVENT_IOC_SET_OUTPUT || !is_passed(fd))
 		return EVENT_CALL_OTHER;
 	event = event_of_fd(call->args[2]);
 	if (!event) {
@@ -498,6 +526,8 @@ int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
 	}
 	if (take_back_group(thread, fd))
 		return core_set_output(event_of_fd((uint64_t)fd), event);
+	if (!look_up(fd, &from)) /* as it is now */
+		return -EBADF;
 	return may_share(&from, core_named(event)) ? event_joined_to(fd, &from.attr.attr, event)
 						   : -EINVAL;
 }

@@ -32,9 +32,10 @@ int64_t event_pass(struct thread *thread, struct syscall *call,
 
 /*
  * @fd is to lead a group with an event that is ours: if it is one that was passed, that becomes
- * ours, too, and all of its group, under the numbers that they have.
+ * ours, too, and all of its group, under the numbers that they have. Or an errno value, when it
+ * cannot: as its task has ended.
  */
-void event_take_back(struct thread *thread, int fd);
+int64_t event_take_back(struct thread *thread, int fd);
 
 /*
  * The BPF program at @program is to run when @event, at @fd, overflows, which it does in the kernel:

@@ -480,6 +480,60 @@ ABI_TABLE(leaders)
 		CHECK_EQ(VALUE(fd), before);
 }
 
+ABI_CASE("arg.group-member read.group.times", "a leader stays what it was: also its times")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_EMULATION_FAULTS);
+	struct perf_event_attr member = abi_software(PERF_COUNT_SW_DUMMY);
+	uint64_t words[5];
+	int leader;
+
+	attr.disabled = 0;
+	attr.sample_period = 0; /* times are not in its own format */
+	leader = OPEN_SELF(&attr);
+	STOP(leader);
+	member.comm = 1;
+	member.read_format =
+		PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	READ_WORDS(OPEN(&member, 0, -1, leader), words, 5);
+	CHECK_CMP(words[1], >, 0);
+	CHECK_CMP(words[2], >, 0);
+}
+
+static void run_until_told(void *gate)
+{
+	abi_wait(gate);
+}
+
+ABI_CASE("arg.group-member", "of a leader whose task has ended: ENODEV")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_EMULATION_FAULTS);
+	struct perf_event_attr member = abi_software(PERF_COUNT_SW_DUMMY);
+	struct gate gate = abi_gate();
+	pid_t child = SPAWN(run_until_told, &gate);
+	int leader = OPEN(&attr, child, -1, -1);
+
+	abi_pass(&gate);
+	JOIN(child);
+	member.comm = 1;
+	CHECK_REFUSED(&member, 0, -1, leader, 0, ENODEV);
+}
+
+ABI_CASE("ioctl.set_output-rules", "of two events of a task that has ended: as before")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_EMULATION_FAULTS);
+	struct perf_event_attr other = abi_software(PERF_COUNT_SW_DUMMY);
+	struct gate gate = abi_gate();
+	pid_t child = SPAWN(run_until_told, &gate);
+	int fd = OPEN(&attr, child, -1, -1), target;
+
+	other.comm = 1;
+	target = OPEN(&other, child, -1, -1);
+	abi_pass(&gate);
+	JOIN(child);
+	MAP(target, 1);
+	CHECK_OK(ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, (long)target));
+}
+
 ABI_CASE("ioctl.pause_output", "nonzero pauses, 0 resumes; without a buffer EINVAL")
 {
 	int fd = watch(1, -1);
