@@ -52,8 +52,10 @@ fuzz: build $(SANITIZED)/build.ninja
 	@ninja -C $(SANITIZED)
 	@tests/fuzz/run $(SANITIZED)
 	@tests/fuzz/translate $(BUILD)
-	@python3 tests/conformance/differential.py --seconds 600 --seeds $$(date +%s) \
+	@python3 tests/conformance/differential.py --seconds 300 --seeds $$(date +%s) \
 		$(BUILD)/tests/conformance/differential $(BUILD)/tally run --host=never --
+	@python3 tests/conformance/differential.py --seconds 300 --seeds $$(date +%s) \
+		$(BUILD)/tests/conformance/differential $(BUILD)/tally run --
 	@TALLY=$(BUILD)/tally tests/fuzz/hostile_test.py $(BUILD)/tests/fuzz/hostile \
 		$(BUILD)/tests/fuzz/arena-use 600
 

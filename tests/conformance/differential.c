@@ -27,7 +27,6 @@
 
 _Thread_local uint64_t draw_state;
 struct slot slots[SLOTS];
-bool of_kernel_too = true;
 bool of_cgroups_too = true;
 volatile uint64_t words[WORDS] __attribute__((aligned(8)));
 
@@ -186,23 +185,24 @@ static int twice(unsigned int seeds, unsigned int steps)
 }
 
 static const char usage[] =
-	"usage: differential [--no-kernel-code] [--no-cgroups] [--seed N] [--steps N]\n"
-	"       differential [--no-kernel-code] [--no-cgroups] --twice SEEDS [--steps N]\n"
+	"usage: differential [--no-cgroups] [--seed N] [--steps N]\n"
+	"       differential [--no-cgroups] --twice SEEDS [--steps N]\n"
 	"\n"
 	"Makes random perf_event_open calls, ioctls and reads from the seed and prints a\n"
 	"transcript that does not depend on time, place or ids. With --twice it makes each of\n"
 	"the first SEEDS transcripts two times, wants them equal, and prints TAP. Without\n"
-	"kernel code no event tells of what happens to that, nor of BPF programs; without\n"
 	"cgroups no sample tells of them.\n";
 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"seed", required_argument, NULL, 's'},	 {"steps", required_argument, NULL, 'n'},
-		{"twice", required_argument, NULL, 't'}, {"no-kernel-code", no_argument, NULL, 'k'},
+		{"seed", required_argument, NULL, 's'},
+		{"steps", required_argument, NULL, 'n'},
+		{"twice", required_argument, NULL, 't'},
 		{"no-cgroups", no_argument, NULL, 'g'},
 		{"nothing", no_argument, NULL, 'x'}, /* what a child executes */
-		{"help", no_argument, NULL, 'h'},	 {0},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	unsigned int steps = 1000, seeds = 0;
 	uint64_t seed = 1;
@@ -218,9 +218,6 @@ int main(int argc, char **argv)
 			break;
 		case 't':
 			seeds = (unsigned int)strtoul(optarg, NULL, 10);
-			break;
-		case 'k':
-			of_kernel_too = false;
 			break;
 		case 'g':
 			of_cgroups_too = false;

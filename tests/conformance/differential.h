@@ -40,9 +40,6 @@ int slot_of_id(uint64_t id);
 
 /* ---- differential_attr.c ---- */
 
-/* Also what only a kernel can tell of: its code and BPF programs. User mode leaves such events to it,
- * and rings of both kinds are less than one's own. */
-extern bool of_kernel_too;
 /* Also the cgroups of samples, which the kernel alone knows where no hierarchy is mounted. */
 extern bool of_cgroups_too;
 

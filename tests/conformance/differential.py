@@ -3,8 +3,8 @@
 """Holds user mode against the kernel: the transcript of the same random calls, made natively and
 under `tally run`, has to be the same.
 
-Usage: differential.py [--seeds FIRST-LAST] [--seconds N] [--steps N] [--no-kernel-code]
-		       PROGRAM COMMAND...	COMMAND: `tally run ... -- `, which runs PROGRAM
+Usage: differential.py [--seeds FIRST-LAST,...] [--seconds N] [--steps N] PROGRAM COMMAND...
+							COMMAND: `tally run ... -- `, which runs PROGRAM
 
 Where no hierarchy of cgroups is mounted only the kernel knows the cgroup of a sample: there none asks.
 
@@ -24,8 +24,7 @@ TRIES = 4
 
 
 def transcript(command, seed, arguments):
-    done = subprocess.run(command + arguments.options + ['--seed', str(seed), '--steps',
-                                                         str(arguments.steps)],
+    done = subprocess.run(command + ['--seed', str(seed), '--steps', str(arguments.steps)],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
     lines = done.stdout.decode(errors='replace').splitlines()
     return lines + ['status %d' % done.returncode]
@@ -66,12 +65,13 @@ def has_cgroups():
 
 
 def seeds(arguments):
-    first, _, last = arguments.seeds.partition('-')
     if not arguments.seconds:
-        yield from range(int(first), int(last or first) + 1)
+        for part in arguments.seeds.split(','):
+            first, _, last = part.partition('-')
+            yield from range(int(first), int(last or first) + 1)
         return
     end = time.monotonic() + arguments.seconds
-    seed = int(first)
+    seed = int(arguments.seeds.partition('-')[0])
     while time.monotonic() < end:
         yield seed
         seed += 1
@@ -82,8 +82,6 @@ def main():
     parser.add_argument('--seeds', default='1-10')
     parser.add_argument('--seconds', type=float)
     parser.add_argument('--steps', type=int, default=1500)
-    parser.add_argument('--no-kernel-code', dest='options', action='append_const',
-                        const='--no-kernel-code', default=[])
     parser.add_argument('program')
     parser.add_argument('command', nargs=argparse.REMAINDER)
     arguments = parser.parse_args()

@@ -131,8 +131,6 @@ static void draw_tracking(struct perf_event_attr *attr)
 	attr->cgroup = one_in(30);
 	attr->text_poke = one_in(30);
 	attr->build_id = one_in(30);
-	if (!of_kernel_too)
-		attr->ksymbol = attr->bpf_event = attr->text_poke = 0;
 	attr->write_backward = one_in(15);
 }
 
@@ -181,8 +179,6 @@ struct perf_event_attr draw_attr(void)
 	struct perf_event_attr attr =
 		one_in(2) && may_watch() ? draw_watchpoint() : draw_software();
 
-	if (!of_kernel_too && attr.config == PERF_COUNT_SW_BPF_OUTPUT)
-		attr.config = PERF_COUNT_SW_DUMMY;
 	if (one_in(30))
 		attr.type = 0x7ffffff0 + below(8);
 	draw_sampling(&attr);
