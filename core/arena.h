@@ -31,7 +31,7 @@ struct core_tree {
 	bool crowded;	     /* some group of some task waits for counters */
 	uint32_t last_owner; /* core/views.h: the last number given, */
 	uint32_t views;	     /* and how many places were ever used */
-	uint64_t last_id;
+	uint64_t last_id, last_task;
 };
 
 _Static_assert(offsetof(struct core_tree, settings) == 0, "core_settings()");

@@ -59,6 +59,7 @@ void core_attach_event(struct core_task *task, struct core_event *event, struct 
 	uint32_t index = core_index(event);
 
 	__atomic_store_n(&event->task, core_page(task), __ATOMIC_RELAXED);
+	event->target = task->id;
 	event->leader = leader ? core_index(leader) : index;
 	event->next = 0;
 	core_set_state(event, state); /* it is there */

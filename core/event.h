@@ -70,6 +70,7 @@ struct core_event {
 
 	/* who */
 	uint32_t task;	  /* page; 0: the whole tree, or it has ended */
+	uint64_t target;  /* the task's id, for good; 0: the whole tree */
 	int32_t cpu;	  /* -1: any */
 	uint64_t cgroup;  /* only tasks in it; 0: all */
 	uint32_t creator; /* page of who opened it; 0: has ended */

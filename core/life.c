@@ -111,6 +111,7 @@ void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t 
 	task->parent = parent ? core_page(parent) : 0;
 	task->moved = flags & NAMESPACES || (parent && parent->moved);
 	core_tree_lock();
+	task->id = ++core_tree()->last_task;
 	core_link_live(task);
 	task->apart = parent && parent->apart && flags & CLONE_THREAD;
 	if (has_events()) {

@@ -237,7 +237,7 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	if (err)
 		return err;
 	like->cpu = target->cpu;
-	like->task = target->task ? core_page(target->task) : 0;
+	like->target = target->task ? target->task->id : 0;
 	if (output && !core_may_write_to(like, core_named(output)))
 		return -EINVAL;
 	if (uses_aux(like) && (!leader || !core_aux_fills(&leader->attr)))

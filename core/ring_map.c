@@ -82,7 +82,7 @@ static void detach(struct core_event *event)
 bool core_may_write_to(const struct core_event *event, const struct core_event *to)
 {
 	return to->ring && event != to && event->cpu == to->cpu &&
-	       (event->cpu >= 0 || event->task == to->task) &&
+	       (event->cpu >= 0 || event->target == to->target) &&
 	       core_same_clock(&event->attr, &to->attr) &&
 	       event->attr.write_backward == to->attr.write_backward;
 }

@@ -59,6 +59,7 @@ struct core_task {
 	bool everybody;	    /* page 0: no thread; events of every task are attached to it */
 	bool apart;	    /* gets no copies of events of every task: core_task_apart() */
 	int32_t pid, tid;   /* in the tree's name space */
+	uint64_t id;	    /* no other task has, or had it; 0: everybody */
 	int32_t cpu;	    /* where it ran when last looked; -1: not known yet */
 	uint32_t parent;    /* page of the task that began it */
 	bool told;	    /* its parent's events know of it, */

@@ -36,7 +36,7 @@ struct passed {
 	int group_fd, pid, cpu;
 	unsigned long flags;
 	union event_attr attr;
-	uint32_t page;	      /* of the task; 0: everybody's, or nobody's any more */
+	uint64_t target;      /* as of core_event; 0: everybody, or nobody of the run */
 	uint64_t start, size; /* where it was mapped last; 0: nowhere */
 	bool stays;	      /* the kernel's: one of ours could not take its place */
 };
@@ -210,7 +210,8 @@ int64_t event_pass(struct thread *thread, struct syscall *call, const struct eve
 			.fd = (int)fd,
 			.group_fd = request->flags & PERF_FLAG_FD_NO_GROUP ? -1 : request->group_fd,
 			.pid = request->pid ?: thread->tid,
-			.page = request->pid ? tasks_find(request->pid) : thread->page,
+			.target = core_task(request->pid ? tasks_find(request->pid) : thread->page)
+					  ->id,
 			.cpu = request->cpu,
 			.flags = request->flags,
 			.attr = request->attr,
@@ -367,8 +368,6 @@ int64_t event_take_back(struct thread *thread, int fd)
 	while (next_of_group(fd, &next))
 		if (!is_software(&next.attr.attr) || !take_back(thread, &next)) {
 			next.stays = true;
-			if (is_software(&next.attr.attr))
-				next.page = 0; /* nobody's any more */
 			remember(&next);
 		}
 	if (!look_up(fd, &next))
@@ -427,7 +426,7 @@ static bool ask_for(struct passed *to, uint64_t event)
 		memcpy(to->attr.bytes, is->attr_bytes, sizeof(to->attr.bytes));
 		note_state(to, core_enabled(is));
 		to->cpu = is->cpu;
-		to->page = is->everybody ? 0 : is->task;
+		to->target = is->target;
 		to->pid = is->everybody ? -1 : hold.task->tid;
 	}
 	core_hold_end(&hold);
@@ -486,7 +485,7 @@ static bool may_share(const struct passed *with, const struct core_event *event)
 {
 	const struct perf_event_attr *a = &with->attr.attr, *b = &event->attr;
 
-	if (with->cpu != event->cpu || (with->cpu < 0 && with->page != event->task))
+	if (with->cpu != event->cpu || (with->cpu < 0 && with->target != event->target))
 		return false;
 	return core_same_clock(a, b) && !a->write_backward && !b->write_backward;
 }
@@ -515,7 +514,7 @@ int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
 			 (uint32_t)call->args[1] == PERF_EVENT_IOC_ENABLE);
 		break;
 	}
-	if ((uint32_t)call->args[1] != PERF_EVENT_IOC_SET_OUTPUT || !is_passed(fd))
+	if ((uint32_t)call->args[1] != PERF_EVENT_IOC_SET_OUTPUT || !look_up(fd, &from))
 		return EVENT_CALL_OTHER;
 	event = event_of_fd(call->args[2]);
 	if (!event) {
@@ -526,8 +525,6 @@ int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
 	}
 	if (take_back_group(thread, fd))
 		return core_set_output(event_of_fd((uint64_t)fd), event);
-	if (!look_up(fd, &from)) /* as it is now */
-		return -EBADF;
 	return may_share(&from, core_named(event)) ? event_joined_to(fd, &from.attr.attr, event)
 						   : -EINVAL;
 }

@@ -518,20 +518,31 @@ ABI_CASE("arg.group-member", "of a leader whose task has ended: ENODEV")
 	CHECK_REFUSED(&member, 0, -1, leader, 0, ENODEV);
 }
 
-ABI_CASE("ioctl.set_output-rules", "of two events of a task that has ended: as before")
+static int open_on(pid_t pid, bool counted)
 {
-	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_EMULATION_FAULTS);
-	struct perf_event_attr other = abi_software(PERF_COUNT_SW_DUMMY);
-	struct gate gate = abi_gate();
-	pid_t child = SPAWN(run_until_told, &gate);
-	int fd = OPEN(&attr, child, -1, -1), target;
+	struct perf_event_attr attr =
+		abi_software(counted ? PERF_COUNT_SW_EMULATION_FAULTS : PERF_COUNT_SW_DUMMY);
 
-	other.comm = 1;
-	target = OPEN(&other, child, -1, -1);
+	attr.comm = !counted;
+	return OPEN(&attr, pid, -1, -1);
+}
+
+ABI_CASE("ioctl.set_output-rules", "of tasks that have ended: as before")
+{
+	struct gate gate = abi_gate();
+	pid_t child = SPAWN(run_until_told, &gate), other = SPAWN(run_until_told, &gate);
+	int target = open_on(child, false), same[] = {open_on(child, false), open_on(child, true)},
+	    others[] = {open_on(other, false), open_on(other, true)};
+
+	abi_pass(&gate);
 	abi_pass(&gate);
 	JOIN(child);
+	JOIN(other);
 	MAP(target, 1);
-	CHECK_OK(ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, (long)target));
+	for (int i = 0; i < 2; i++) {
+		CHECK_OK(ioctl(same[i], PERF_EVENT_IOC_SET_OUTPUT, (long)target));
+		CHECK_ERRNO(ioctl(others[i], PERF_EVENT_IOC_SET_OUTPUT, (long)target), EINVAL);
+	}
 }
 
 ABI_CASE("ioctl.pause_output", "nonzero pauses, 0 resumes; without a buffer EINVAL")
