@@ -303,6 +303,8 @@ void core_host_sigtrap(const struct core_event *event, uint64_t address)
 	siginfo_t info = {.si_signo = SIGTRAP, .si_code = TRAP_PERF};
 	signal_set blocked = 0;
 
+	if (waits_already(SIGTRAP))
+		return;
 	sys(__NR_rt_sigprocmask, SIG_BLOCK, NULL, &blocked, sizeof(blocked));
 	info.si_addr = (void *)address;
 	info.si_perf_data = event->attr.sig_data;

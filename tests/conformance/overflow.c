@@ -558,6 +558,19 @@ ABI_CASE("overflow.sigtrap attr.sig_data",
 	CHECK_EQ(trap.count, 3);
 }
 
+ABI_CASE("overflow.sigtrap", "of two events of one instruction there is one signal")
+{
+	int fds[] = {open_trapping(), open_trapping()};
+
+	START(fds[0]);
+	START(fds[1]);
+	for (unsigned int i = 1; i <= 3; i++) {
+		hits(1);
+		CHECK_EQ(trap.count, i);
+	}
+	CHECK_EQ(VALUE(fds[1]), 3);
+}
+
 ABI_CASE("overflow.sigtrap", "delivered late, and marked so, when it was blocked")
 {
 	int fd = open_trapping();
