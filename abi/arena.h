@@ -69,6 +69,10 @@ struct arena_header {
 	 * to `asked`, and waits until `answered`, a futex, has come to that.
 	 */
 	uint32_t asked, answered;
+
+	/* How often the monitor has been told to wake who polls, and how often it has
+	 * (CONTROL_WAKE). */
+	uint32_t wakes, woken;
 };
 
 #endif

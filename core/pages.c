@@ -10,7 +10,7 @@
 
 #define BITS 64UL
 
-#define MAP_AT	 (CORE_VIEWS_AT + CORE_VIEWS * sizeof(struct core_view))
+#define MAP_AT	 (CORE_WATCHED_AT + CORE_WATCHED * sizeof(struct core_watched))
 #define PAGES_AT (MAP_AT + ARENA_RINGS_SIZE / ARENA_PAGE / 8)
 #define PAGES	 ((ARENA_SIZE - PAGES_AT) / ARENA_PAGE)
 

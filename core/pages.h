@@ -7,10 +7,12 @@
 
 #include "abi/arena.h"
 #include "core/views.h"
+#include "core/watched.h"
 #include "core/ring.h"
 
 /* Behind the structs of all rings. */
-#define CORE_VIEWS_AT (ARENA_RINGS_AT + CORE_RINGS * sizeof(struct core_ring))
+#define CORE_VIEWS_AT	(ARENA_RINGS_AT + CORE_RINGS * sizeof(struct core_ring))
+#define CORE_WATCHED_AT (CORE_VIEWS_AT + CORE_VIEWS * sizeof(struct core_view))
 
 /* @count pages in a row, all zeros; returns their place in the arena, 0 if there are not so many.
  */

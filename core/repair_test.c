@@ -41,7 +41,7 @@ static const struct {
 	{ARENA_EVENTS_AT, 64 * sizeof(struct core_event)},
 	{ARENA_RINGS_AT, 16 * sizeof(struct core_ring)},
 	{CORE_VIEWS_AT, 16 * sizeof(struct core_view)},
-	{CORE_VIEWS_AT + CORE_VIEWS * sizeof(struct core_view), 4096},
+	{CORE_WATCHED_AT + CORE_WATCHED * sizeof(struct core_watched), 4096},
 };
 
 enum { PARTS = sizeof(parts) / sizeof(parts[0]) };

@@ -50,6 +50,11 @@ void arena_answer(uint32_t asked)
 	syscall(SYS_futex, answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+void arena_woken(void)
+{
+	__atomic_add_fetch(&header()->woken, 1, __ATOMIC_SEQ_CST);
+}
+
 uint32_t arena_used(void)
 {
 	uint32_t used = __atomic_load_n(&header()->used, __ATOMIC_RELAXED);

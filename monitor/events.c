@@ -417,6 +417,7 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 		return;
 	case CONTROL_WAKE:
 		events_wake(message->event, message->generation);
+		arena_woken();
 		break;
 	case CONTROL_SETTLE:
 		settle();

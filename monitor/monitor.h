@@ -76,6 +76,9 @@ void arena_discard(uint64_t offset, uint64_t size);
 /* The tickets of CONTROL_SETTLE: all that were given out, and that these have been served. */
 uint32_t arena_asked(void);
 void arena_answer(uint32_t asked);
+
+/* One more of CONTROL_WAKE has been done. */
+void arena_woken(void);
 /* What a thread's page says at ARENA_INSIDE. */
 bool arena_inside(uint32_t page);
 

@@ -76,6 +76,26 @@ bool control_send(const struct control_message *message, int fd)
 	return false;
 }
 
+bool control_wake(const struct control_message *message)
+{
+	uint32_t *wakes = &arena_header()->wakes;
+
+	__atomic_add_fetch(wakes, 1, __ATOMIC_SEQ_CST);
+	if (control_send(message, -1))
+		return true;
+	__atomic_sub_fetch(wakes, 1, __ATOMIC_SEQ_CST);
+	return false;
+}
+
+void control_settle_wakes(void)
+{
+	const struct arena_header *header = arena_header();
+
+	if (header && __atomic_load_n(&header->wakes, __ATOMIC_SEQ_CST) !=
+			      __atomic_load_n(&header->woken, __ATOMIC_SEQ_CST))
+		control_settle();
+}
+
 void control_settle(void)
 {
 	enum { LIMIT_NS = 100000000 };

@@ -12,9 +12,13 @@ bool control_send(const struct control_message *message, int fd);
 
 /*
  * Returns when the monitor has seen what has happened until now: events without descriptors are
- * closed, the tasks of processes that are gone have ended. Natively that is true as soon as close(2)
- * or wait(2) returns. A monitor that is asleep is not waited for for long.
+ * closed, the tasks of processes that are gone have ended. Natively that is true as soon as
+ * close(2) or wait(2) returns. A monitor that is asleep is not waited for for long.
  */
 void control_settle(void);
+
+/* CONTROL_WAKE; and returns when all that have been sent by anybody are done. */
+bool control_wake(const struct control_message *message);
+void control_settle_wakes(void);
 
 #endif

@@ -140,7 +140,6 @@ static void closed(uint32_t first, uint32_t last, uint64_t before)
 {
 	event_fds_forget(first, last);
 	event_passed_closed(first, last, before);
-	event_epoll_closed(first, last, before);
 }
 
 static int64_t event_close(struct thread *thread, struct syscall *call, uint64_t event)

@@ -38,16 +38,7 @@ struct lock event_fds_lock;
 /* The numbers of a vfork child are its own, the table is its parent's. */
 static bool has_own_numbers(void)
 {
-	return task_self()->vfork || task_self()->table;
-}
-
-uint32_t event_fds_part(uint32_t from)
-{
-	static uint32_t tables;
-	const uint32_t to = __atomic_add_fetch(&tables, 1, __ATOMIC_RELAXED);
-
-	event_epoll_part(from, to);
-	return to;
+	return task_self()->vfork || task_self()->own_numbers;
 }
 
 static bool remembers(uint64_t fd)
@@ -162,6 +153,18 @@ uint64_t event_known(uint64_t fd)
 		return 0;
 	event = in_table(fd, &known);
 	return event == PLAIN ? 0 : event;
+}
+
+int64_t event_fd_of(uint64_t event, int64_t guess)
+{
+	enum { MOST = 4096 };
+
+	if (event_of_fd((uint64_t)guess) == event)
+		return guess;
+	for (int64_t fd = 0; fd < MOST; fd++)
+		if (event_of_fd((uint64_t)fd) == event)
+			return fd;
+	return -EBADF;
 }
 
 /*

@@ -32,8 +32,8 @@ int64_t event_fd_make(uint32_t event, bool cloexec);
  */
 uint64_t event_fds_now(void);
 
-/* A thread gets a table of descriptors of its own, like @from at first. Its number. */
-uint32_t event_fds_part(uint32_t from);
+/* A number by which this process has the event of that name; @guess may be one. Or negative. */
+int64_t event_fd_of(uint64_t event, int64_t guess);
 
 /* The number @fd, or those from @first to @last, are no longer what they were. */
 void event_fds_forget(uint64_t first, uint64_t last);

@@ -233,7 +233,7 @@ void core_host_wake(struct core_event *event, short revents)
 	/* Until somebody has looked, once is enough. */
 	if (__atomic_exchange_n(&event->woken, 1, __ATOMIC_ACQ_REL))
 		return;
-	if (!control_send(&message, -1))
+	if (!control_wake(&message))
 		__atomic_store_n(&event->woken, 0, __ATOMIC_RELEASE);
 }
 

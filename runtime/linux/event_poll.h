@@ -15,11 +15,6 @@ struct __kernel_timespec;
 syscall_handler event_poll, event_select; /* poll, ppoll; select, pselect6 */
 syscall_handler event_epoll_ctl, event_epoll_wait;
 
-/* The numbers from @first to @last are no longer what they were at @before (event_fds_now()). */
-void event_epoll_closed(uint64_t first, uint64_t last, uint64_t before);
-/* The table of descriptors @to begins as a copy of @from. */
-void event_epoll_part(uint32_t from, uint32_t to);
-
 /* What is to be seen of @event, a name, of POLL... bits @wanted; takes it. */
 uint32_t event_look(uint64_t fd, uint64_t event, uint32_t wanted);
 

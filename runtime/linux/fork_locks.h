@@ -9,7 +9,7 @@
 
 #include "runtime/lock.h"
 
-extern struct lock event_map_changing, event_map_lock, event_fds_lock, event_epoll_lock,
-	event_passed_lock, virtual_folders_lock;
+extern struct lock event_map_changing, event_map_lock, event_fds_lock, event_passed_lock,
+	virtual_folders_lock;
 
 #endif

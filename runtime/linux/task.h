@@ -90,7 +90,7 @@ struct task {
 	bool apart;	   /* another process, which may end without a word */
 	bool clear;	   /* it begins with default actions */
 	bool forked;	   /* it has memory of its own */
-	uint32_t table;	   /* of descriptors: 0 is the one that most threads share */
+	bool own_numbers;  /* its table of descriptors is not the one that most threads share */
 	uint32_t owner;	   /* of the thread's page: arena_owner(); 0: it has none */
 
 	/* exec.c: of an exec under way the argument lists, and whether the image gets the page */

@@ -49,7 +49,7 @@ void threads_set_gs(uint64_t base)
 
 void threads_unshared(struct thread *thread)
 {
-	thread->task->table = event_fds_part(thread->task->table);
+	thread->task->own_numbers = true;
 	slots_tables_part();
 	arena_hold(thread, thread->task->owner);
 }
@@ -106,8 +106,8 @@ struct thread *threads_boot(uint32_t owner)
 /* ---- beginnings ---- */
 
 static struct lock *const fork_locks[] = {
-	&event_map_changing, &event_map_lock,	 &event_fds_lock,
-	&event_epoll_lock,   &event_passed_lock, &virtual_folders_lock,
+	&event_map_changing, &event_map_lock,	    &event_fds_lock,
+	&event_passed_lock,  &virtual_folders_lock,
 };
 
 enum { FORK_LOCKS = sizeof(fork_locks) / sizeof(*fork_locks) };
@@ -218,7 +218,7 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	child->vfork = flags & CLONE_VM && flags & CLONE_VFORK;
 	child->apart = flags & CLONE_VM && !(flags & (CLONE_VFORK | CLONE_THREAD));
 	child->clear = flags & CLONE_CLEAR_SIGHAND;
-	child->table = own_table ? event_fds_part(parent->task->table) : parent->task->table;
+	child->own_numbers = own_table || parent->task->own_numbers;
 	child->waiting = false;
 	child->handed_over = false;
 	child->exec_lists = NULL;
@@ -304,7 +304,7 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 	int64_t result;
 
 	/* What it takes is locked under its own table. */
-	if (thread->task->vfork || thread->task->table)
+	if (thread->task->vfork || thread->task->own_numbers)
 		slots_tables_part();
 	child = slot_take();
 	if (!child)

@@ -9,6 +9,8 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -220,6 +222,67 @@ static void on_overflow(int number, siginfo_t *info, void *context)
 	band = (int)info->si_band;
 }
 
+/* What is to be seen: by which word, and only once. */
+static void say_ready(const char *where, int epoll)
+{
+	struct epoll_event seen = {0};
+	int first = epoll_wait(epoll, &seen, 1, 0), word = (int)seen.data.u64;
+
+	say("%s: %d, word %d, then %d\n", where, first, word, epoll_wait(epoll, &seen, 1, 0));
+}
+
+static void become(const char *name, int epoll, int fd)
+{
+	char numbers[2][16];
+
+	snprintf(numbers[0], sizeof(numbers[0]), "%d", epoll);
+	snprintf(numbers[1], sizeof(numbers[1]), "%d", fd);
+	execl("/proc/self/exe", case_argv[0], name, numbers[0], numbers[1], NULL);
+	_exit(1);
+}
+
+/* The event measures it still, and begins to tell when it has a ring. */
+static void case_epoll_execed(void)
+{
+	const int epoll = atoi(case_argv[2]), fd = atoi(case_argv[3]);
+
+	need(mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED);
+	say_ready("of the last image", epoll);
+	need(!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	fault(3);
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	say_ready("of this one", epoll);
+}
+
+/* An instance is a file: all descriptors of it are as good. */
+static void case_epoll_by_another_number(void)
+{
+	struct epoll_event item = {.events = EPOLLIN, .data.u64 = 7};
+	int epoll = epoll_create1(0), copy = dup(epoll), fd;
+	char *ring;
+
+	fd = sampled(0, &ring);
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	need(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &item));
+	need(epoll_wait(epoll, &item, 1, 0) >= 0);
+	for (int i = 0; i < 3; i++) {
+		need(!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+		fault(3);
+		need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+		say_ready("a copy", copy);
+	}
+	item = (struct epoll_event){.events = EPOLLIN, .data.u64 = 8};
+	need(!epoll_ctl(copy, EPOLL_CTL_MOD, fd, &item));
+	need(!close(epoll));
+	need(!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	fault(3);
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	say_ready("what is left", copy);
+	need(!munmap(ring, RING));
+	need(!fcntl(fd, F_SETFD, 0));
+	become("_epoll_execed", copy, fd);
+}
+
 static void case_signal(void)
 {
 	char *ring;
@@ -379,6 +442,8 @@ const struct test_case cases[] = {
 	{"epoll", case_epoll},
 	{"epoll_of_a_number", case_epoll_of_a_number},
 	{"epoll_in_own_table", case_epoll_in_own_table},
+	{"epoll_by_another_number", case_epoll_by_another_number},
+	{"_epoll_execed", case_epoll_execed},
 	{"signal", case_signal},
 	{"signal_for_two", case_signal_for_two},
 	{"blocked_sigtrap", case_blocked_sigtrap},
