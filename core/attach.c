@@ -22,6 +22,26 @@
 		link;                                                                              \
 	})
 
+/* The word behind the last event of @task, or of those that it opened. To go there from the first
+ * one would make each event take the longer to open the more there are. */
+static uint32_t *end_of_events(struct core_task *task)
+{
+	struct core_event *last = core_event_or_null(task->last);
+	const bool is = last && last->task == core_page(task) && last->state != CORE_FREE &&
+			last->state != CORE_EXITED && !last->next;
+
+	return is ? &last->next : find_link(&task->events, 0, next);
+}
+
+static uint32_t *end_of_created(struct core_task *creator)
+{
+	struct core_event *last = core_event_or_null(creator->last_created);
+	const bool is = last && last->creator == core_page(creator) && last->state != CORE_FREE &&
+			!last->next_created;
+
+	return is ? &last->next_created : find_link(&creator->created, 0, next_created);
+}
+
 static void unlink_from(uint32_t *link, uint32_t next)
 {
 	if (*link)
@@ -56,14 +76,15 @@ void core_note_event(struct core_task *task, const struct core_event *event)
 void core_attach_event(struct core_task *task, struct core_event *event, struct core_event *leader,
 		       enum core_state state)
 {
-	uint32_t index = core_index(event);
+	uint32_t index = core_index(event), *end = end_of_events(task);
 
 	__atomic_store_n(&event->task, core_page(task), __ATOMIC_RELAXED);
 	event->target = task->id;
 	event->leader = leader ? core_index(leader) : index;
 	event->next = 0;
 	core_set_state(event, state); /* it is there */
-	*find_link(&task->events, 0, next) = index;
+	*end = index;
+	task->last = index;
 	if (leader) {
 		*find_link(&leader->next_member, 0, next_member) = index;
 		leader->members++;
@@ -209,9 +230,12 @@ struct core_event *core_opening(const struct core_task *task)
 
 void core_own_event(struct core_task *creator, struct core_event *event)
 {
+	uint32_t *end = end_of_created(creator);
+
 	event->creator = core_page(creator);
 	event->next_created = 0;
-	*find_link(&creator->created, 0, next_created) = core_index(event);
+	*end = core_index(event);
+	creator->last_created = core_index(event);
 }
 
 void core_disown_events(struct core_task *creator)

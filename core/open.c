@@ -195,7 +195,7 @@ static void install(struct core_task *task, struct core_event *event, struct cor
 {
 	core_task_lock(task);
 	core_attach_event(task, event, leader, event->attr.disabled ? CORE_OFF : CORE_INACTIVE);
-	core_schedule(task);
+	core_schedule_more(task, leader ? leader : event);
 	core_task_unlock(task);
 }
 

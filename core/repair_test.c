@@ -417,6 +417,27 @@ CASE(mapping_an_area, have_traced, map_area)
 CASE(unmapping_an_area, have_area, unmap_area)
 CASE(tracing, have_area, trace)
 
+static void open_alone(void)
+{
+	struct perf_event_attr attr = test_instructions();
+
+	tree_open(&attr, core_task(VICTIM), -1, 0);
+}
+
+/* Counted by the same steps: the thousandth event is opened like the first. */
+static void opening_among_many(void **state)
+{
+	unsigned int first;
+
+	(void)state;
+	begin();
+	first = die_in(open_alone, STEPS_MAX);
+	for (int i = 0; i < 1000; i++)
+		open_alone();
+	assert_in_range(die_in(open_alone, STEPS_MAX), first / 2, 2 * first);
+	tree_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -434,6 +455,7 @@ int main(void)
 		cmocka_unit_test(mapping_an_area),
 		cmocka_unit_test(unmapping_an_area),
 		cmocka_unit_test(tracing),
+		cmocka_unit_test(opening_among_many),
 	};
 
 	return cmocka_run_group_tests_name("core: killed anywhere", tests, NULL, NULL);

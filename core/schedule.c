@@ -270,6 +270,18 @@ static inline void add_wanted(const struct core_event *event, struct wanted *to)
 
 /* Says what is wanted now. Counters that count down are set anew by the task's own thread, since
  * the next overflow may be another event's. */
+static void want(struct core_task *task, const struct wanted *now)
+{
+	if (now->kinds == task->wanted && now->sampled == task->sampled &&
+	    now->extras == task->extras && !now->sampled)
+		return;
+	task->wanted = now->kinds;
+	task->sampled = now->sampled;
+	task->extras = now->extras;
+	task->kick = true;
+	core_task_change(task);
+}
+
 static void publish(struct core_task *task)
 {
 	struct wanted now = {0};
@@ -277,14 +289,18 @@ static void publish(struct core_task *task)
 	core_for_each_event(event, task)
 		if (event->state == CORE_ACTIVE)
 			add_wanted(event, &now);
-	if (now.kinds == task->wanted && now.sampled == task->sampled &&
-	    now.extras == task->extras && !now.sampled)
-		return;
-	task->wanted = now.kinds;
-	task->sampled = now.sampled;
-	task->extras = now.extras;
-	task->kick = true;
-	core_task_change(task);
+	want(task, &now);
+}
+
+/* That of @leader's group comes to what is wanted already. */
+static void publish_more(struct core_task *task, struct core_event *leader)
+{
+	struct wanted now = {task->wanted, task->sampled, task->extras};
+
+	core_for_each_in_group(event, leader)
+		if (event->state == CORE_ACTIVE)
+			add_wanted(event, &now);
+	want(task, &now);
 }
 
 /* There is room for all, so none depends on another. */
@@ -341,6 +357,17 @@ void core_schedule_group(struct core_task *task, struct core_event *leader)
 	consider_alone(task, leader);
 	if (!task->everybody)
 		publish(task);
+}
+
+void core_schedule_more(struct core_task *task, struct core_event *leader)
+{
+	if (!is_roomy(task)) {
+		core_schedule(task);
+		return;
+	}
+	consider_alone(task, leader);
+	if (!task->everybody)
+		publish_more(task, leader);
 }
 
 void core_schedule_all(void)

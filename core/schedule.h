@@ -27,6 +27,8 @@ struct core_task *core_event_lock(const struct core_event *event);
 void core_schedule(struct core_task *task);
 /* The same when only the states of @leader and of its members have. */
 void core_schedule_group(struct core_task *task, struct core_event *leader);
+/* The same when @leader, or a member, has just come: without a look at all others. */
+void core_schedule_more(struct core_task *task, struct core_event *leader);
 
 /* Puts a whole group, or a member, off: it is still enabled. */
 void core_schedule_off(const struct core_task *task, struct core_event *event);

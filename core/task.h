@@ -73,6 +73,7 @@ struct core_task {
 	/* events */
 	uint32_t events;  /* the first of the list, index; 0: none */
 	uint32_t created; /* the first event of those that it opened: prctl(2) */
+	uint32_t last, last_created; /* hints: the ends of both lists */
 	uint32_t opening; /* the one that has no descriptor yet; 0: none */
 	uint32_t opening_generation;
 	uint32_t turn;	   /* the group that comes first when counters are short; 0: the first */
