@@ -72,13 +72,21 @@ def listing_in(env, command, layer):
     return pmus
 
 
-def named(lines, names):
-    """Only the events of these names: which tracepoints perf has is the host's, and the library's way
-    of finding them."""
+def tracepoint_systems():
+    names = set()
+    for root in ('/sys/kernel/tracing/events', '/sys/kernel/debug/tracing/events'):
+        if os.access(root, os.R_OK | os.X_OK):
+            names.update(os.listdir(root))
+    return names
+
+
+def without(lines, names):
+    """Not the events of these names: which tracepoints perf has is the host's, in which order they are, and
+    what one is that has not been named, the library's way of finding them."""
     kept, keep = [], True
     for cells in lines:
         if cells[0] == 'event':
-            keep = cells[1] in names
+            keep = cells[1] not in names
         if keep:
             kept.append(cells)
     return kept
@@ -162,6 +170,7 @@ def main():
         return
     ours = {layer: listing(OURS, layer) for layer in LAYERS}
     known = known_differences()
+    tracepoints = tracepoint_systems()
     pmus = [p for p in ours[0] if p in theirs[0]]
     if options.pmus:
         pmus = [p for p in pmus if p in options.pmus.split(',')]
@@ -183,8 +192,7 @@ def main():
         for layer in LAYERS:
             a, b = ours[layer][pmu], theirs[layer].get(pmu, [])
             if pmu == 'perf':
-                both = {c[1] for c in a if c[0] == 'event'} & {c[1] for c in b if c[0] == 'event'}
-                a, b = named(a, both), named(b, both)
+                a, b = without(a, tracepoints), without(b, tracepoints)
             lines += len(b)
             if len(a) != len(b):
                 problems.append(f'layer {layer}: {len(a)} lines, libpfm4 {len(b)}')
@@ -198,6 +206,8 @@ def main():
         case(f'{pmu}: {lines} lines listed', problems)
 
         lines = theirs[2][pmu]
+        if pmu == 'perf':
+            lines = without(lines, tracepoints)
         asked = questions(pmu, lines)
         found = compare(asked, env_of(pmu))
         unknown = [(q, o, t) for q, o, t in found
