@@ -72,6 +72,8 @@ struct faults {
 	struct watch of[KINDS];
 	struct bell bells[KINDS - 1];
 
+	bool watches;
+
 	/* What the kernel had counted when all records had been taken in: how many of these are the
 	 * runtime's own is known. */
 	bool known;
@@ -235,7 +237,7 @@ void faults_follow(struct thread *thread)
 {
 	struct task *task = thread->task;
 	const uint64_t sampled = thread->events.sampled & KINDS_FAULTS;
-	bool watches = false, began = false;
+	bool began = false;
 
 	if (!sampled && !task->faults)
 		return;
@@ -244,6 +246,7 @@ void faults_follow(struct thread *thread)
 		task->faults = memory_allocate(sizeof(*task->faults), 0);
 	if (!task->faults)
 		return;
+	task->faults->watches = false;
 	for (unsigned int n = 0; n < KINDS; n++) {
 		struct watch *w = &task->faults->of[n];
 		const bool wanted = sampled >> (CORE_PAGE_FAULTS + n) & 1;
@@ -252,15 +255,16 @@ void faults_follow(struct thread *thread)
 			begin(task->faults, n);
 			leave_out_own(thread);
 			began = true;
-		} else if (wanted)
+		} else if (wanted) {
 			w->wanted = w->nr;
-		else if (w->nr - w->wanted > UNWANTED)
+		} else if (w->nr - w->wanted > UNWANTED) {
 			end(w);
-		watches |= w->page != NULL;
+		}
+		task->faults->watches |= w->page != NULL;
 	}
-	for (unsigned int n = 1; n < KINDS && !watches; n++)
+	for (unsigned int n = 1; n < KINDS && !task->faults->watches; n++)
 		take_down(&task->faults->bells[n - 1]);
-	task->faults->known &= watches;
+	task->faults->known &= task->faults->watches;
 	if (began)
 		faults_drain(thread);
 }
@@ -359,7 +363,7 @@ void faults_drain(struct thread *thread)
 	struct faults *faults = thread->task->faults;
 	unsigned int tries = 0;
 
-	if (!faults)
+	if (!faults || !faults->watches)
 		return;
 	/* What the cache holds stays, and what is whose. */
 	translate_lock();
