@@ -11,6 +11,7 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/event_calls.h"
+#include "runtime/linux/faults.h"
 #include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/proc.h"
@@ -110,6 +111,7 @@ static int64_t make(struct thread *thread, uint64_t number, uint64_t a, uint64_t
 
 	if (!thread)
 		return sys(number, a, b, c, d, e);
+	faults_end(thread->task); /* whose signals would be the new image's end */
 	signal_before_exec(thread);
 	result = syscall_pass(thread, &call);
 	signal_after_exec(thread);

@@ -43,7 +43,7 @@ void faults_counted(struct task *task, enum core_kind kind, uint64_t value);
 bool faults_find(const struct task *task, enum core_kind kind, uint64_t number,
 		 struct core_cause *cause);
 
-/* The thread ends; or it is the child of fork(2), which has none of the kernel's mappings. */
+/* The thread ends, or will execute another image; or it is the child of fork(2), which has none of the kernel's mappings. */
 void faults_end(struct task *task);
 void faults_forked(struct task *task);
 

@@ -194,13 +194,20 @@ static bool comes_again(const siginfo_t *info, const struct sigcontext_64 *conte
 	       below - 1 >= FRAME_REACH;
 }
 
-static bool is_kick(const struct task *task, const siginfo_t *info)
+static bool is_kick(const siginfo_t *info)
 {
-	if (info->si_signo != KICK_SIGNAL)
-		return false;
-	if (info->si_code == SI_QUEUE || info->si_code == SI_TIMER)
-		return info->si_value.sival_ptr == (void *)KICK_VALUE;
-	return faults_tell(task, info);
+	return info->si_signo == KICK_SIGNAL &&
+	       (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) &&
+	       info->si_value.sival_ptr == (void *)KICK_VALUE;
+}
+
+/*
+ * Of a page fault, whether the program had it, itself or in a call. For one of the runtime's nobody
+ * comes out: what it does again after that, as exec, would have the next one.
+ */
+static bool is_programs(const struct sigcontext_64 *context)
+{
+	return translate_has_emitted(context->ip) || syscall_was_made(context->ip);
 }
 
 /*
@@ -239,8 +246,13 @@ static void on_signal(int number, siginfo_t *info, void *frame)
 		call_in(thread, PENDING_SUMMONS, info, &context->registers);
 		return;
 	}
-	if (is_kick(task, info)) {
+	if (is_kick(info)) {
 		call_in(thread, PENDING_KICK, info, &context->registers);
+		return;
+	}
+	if (info->si_signo == KICK_SIGNAL && faults_tell(task, info)) {
+		if (is_programs(&context->registers))
+			call_in(thread, PENDING_KICK, info, &context->registers);
 		return;
 	}
 	if (SIGNAL_BIT(number) & SIGNALS_FAULTS && !fault &&

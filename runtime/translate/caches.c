@@ -40,6 +40,11 @@ struct cache *cache_at(uint64_t address)
 	return NULL;
 }
 
+bool translate_has_emitted(uint64_t address)
+{
+	return cache_at(address);
+}
+
 static void add(const struct translate_memory *memory, const struct instrumentation *does)
 {
 	struct cache *cache = &caches[nr_caches];

@@ -130,6 +130,9 @@ enum translate_place translate_recover(const struct thread *thread, struct regs 
 				       struct counts *counts);
 void translate_count(struct thread *thread, const struct counts *counts, uint8_t (*xmm)[16]);
 
+/* Whether @address is one of emitted code. Takes no lock. */
+bool translate_has_emitted(uint64_t address);
+
 /* For fork: nothing of the translator is half done while the lock is held. */
 void translate_lock(void);
 void translate_unlock(void);

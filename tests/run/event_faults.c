@@ -180,6 +180,26 @@ static void case_registers(void)
 	say("pages told: %d\n", found);
 }
 
+/* The runtime, which makes the new image, has faults while it does. */
+static void case_exec(void)
+{
+	struct perf_event_mmap_page *page;
+	struct sample *samples;
+	const pid_t child = fork();
+	int status;
+
+	if (!child) {
+		int fd = open_samples(PERF_COUNT_SW_PAGE_FAULTS, 1, &samples, &page);
+
+		need(!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+		touch(new_pages(), PAGES);
+		execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	need(waitpid(child, &status, 0) == child);
+	say("ended: %d\n", status);
+}
+
 /* A child has an event of its own; what its parent's event was told it does not inherit. */
 static void case_children(void)
 {
@@ -263,11 +283,8 @@ static void case_confined(void)
 }
 
 const struct test_case cases[] = {
-	{"addresses", case_addresses},
-	{"refreshed", case_refreshed},
-	{"registers", case_registers},
-	{"children", case_children},
-	{"threads", case_threads},
-	{"confined", case_confined},
-	{NULL, NULL},
+	{"addresses", case_addresses}, {"refreshed", case_refreshed},
+	{"registers", case_registers}, {"exec", case_exec},
+	{"children", case_children},   {"threads", case_threads},
+	{"confined", case_confined},   {NULL, NULL},
 };
