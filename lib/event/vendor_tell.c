@@ -323,6 +323,7 @@ int tly_vendor_elsewhere(struct tly_parse *parse, struct tly_span word)
 	char list[60];
 	struct names names = {.buf = list, .size = sizeof(list)};
 	pfm_pmu_info_t unit;
+	bool ours = false;
 	const char *dot;
 
 	if (pfm_initialize() != PFM_SUCCESS)
@@ -335,10 +336,19 @@ int tly_vendor_elsewhere(struct tly_parse *parse, struct tly_span word)
 	/* The newest have the highest numbers. */
 	for (int id = TLY_VENDOR_UNITS; id-- && names.size;)
 		if (tly_vendor_unit(id, &unit) && unit.type != PFM_PMU_TYPE_OS_GENERIC &&
-		    unit_has(&unit, word))
+		    unit_has(&unit, word)) {
 			add_name(&names, unit.name);
+			ours |= !strcmp(unit.name, "tally");
+		}
 	if (!names.nr)
 		return 0;
+	if (ours) {
+		tly_parse_error(parse, -ENOENT, word.at, "'%.*s' is an event that tally run has",
+				TLY_SPAN(word));
+		tly_error_remedy(parse->err, "'tally::%.*s' is counted in user mode",
+				 TLY_SPAN(word));
+		return -ENOENT;
+	}
 	tly_parse_error(parse, -ENOENT, word.at, "'%.*s' is an event of other processors: %s",
 			TLY_SPAN(word), list);
 	say_units_here(parse->err);

@@ -106,6 +106,7 @@ static void test_refusals(void **state)
 		{"INST_RETIRED:STALL_CYCLES:c=2", -EINVAL, "two values", "leave the modifier out"},
 		{"INST_RETIRED:ANY_P:cpu=3", -EINVAL, "cannot choose a processor", "-C 3"},
 		{"RETIRED_SSE_AVX_FLOPS", -ENOENT, "of other processors: amd64_fam", "has icl:"},
+		{"branches_taken", -ENOENT, "tally run has", "tally::branches_taken"},
 		{"RETIRED_SSE_AVX_FLOPS:ANY", -ENOENT, "of other processors", "has icl:"},
 		{"skl::INST_RETIRED", -ENOTSUP, "skl is not this machine's", "has icl:"},
 		{"iclx::INST_RETIRED", -ENOENT, "called 'iclx'", "'icl'"},
