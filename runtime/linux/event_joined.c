@@ -197,12 +197,7 @@ void event_joined_forked(void)
 
 static struct perf_event_mmap_page *map_of(int fd, uint64_t size)
 {
-	int64_t at = sys(__NR_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	if (sys_failed(at))
-		return NULL;
-	memory_own((uint64_t)at, (uint64_t)at + size);
-	return (struct perf_event_mmap_page *)at;
+	return memory_map_shared(fd, size, PROT_READ | PROT_WRITE);
 }
 
 /* As large as may be, up to @pages of data. */

@@ -115,16 +115,6 @@ static bool is_confined(void)
 	return sys(__NR_prctl, PR_GET_SECCOMP) != core_settings()->seccomp;
 }
 
-static void *map(int64_t fd, uint64_t size, int protection)
-{
-	const int64_t at = sys(__NR_mmap, 0, size, protection, MAP_SHARED, fd, 0);
-
-	if (sys_failed(at))
-		return NULL;
-	memory_own((uint64_t)at, (uint64_t)at + size);
-	return (void *)at;
-}
-
 /* So small a ring that may not be written to never fills. */
 #define BELL_SIZE (2 * PAGE)
 
@@ -141,7 +131,7 @@ static void hang(struct bell *bell, unsigned int n)
 	fd = bell->fd = raised < 0 ? (int)fd : raised;
 	if (!sys(__NR_fcntl, fd, F_SETOWN_EX, &owner) &&
 	    !sys(__NR_fcntl, fd, F_SETSIG, KICK_SIGNAL))
-		bell->page = map(fd, BELL_SIZE, PROT_READ);
+		bell->page = memory_map_shared((int)fd, BELL_SIZE, PROT_READ);
 	if (bell->page)
 		sys(__NR_fcntl, fd, F_SETFL, FASYNC);
 	sys(__NR_close, fd);
@@ -172,7 +162,7 @@ static void begin(struct faults *faults, unsigned int n)
 		return;
 	for (unsigned int pages = PAGES_MOST; pages && !w->page; pages /= 4) {
 		w->size = (1 + pages) * PAGE;
-		w->page = map(fd, w->size, PROT_READ | PROT_WRITE);
+		w->page = memory_map_shared((int)fd, w->size, PROT_READ | PROT_WRITE);
 	}
 	sys(__NR_close, fd);
 	memset(w->last, 0, sizeof(w->last));

@@ -78,6 +78,16 @@ void *memory_allocate(size_t size, uint64_t below)
 	return allocate(size, below, PROT_READ | PROT_WRITE);
 }
 
+void *memory_map_shared(int fd, uint64_t size, int prot)
+{
+	const int64_t result = sys(__NR_mmap, 0, size, prot, MAP_SHARED, fd, 0);
+
+	if (sys_failed(result))
+		return NULL;
+	memory_own((uint64_t)result, (uint64_t)result + size);
+	return (void *)result;
+}
+
 /* Code that is not for the program, as absolute addresses reach it. */
 static void *allocate_low_code(size_t size)
 {

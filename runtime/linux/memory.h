@@ -48,6 +48,8 @@ void memory_add(uint64_t start, uint64_t end, unsigned int prot);
  * 0; NULL when there is none. memory_own() claims what was mapped otherwise.
  */
 void *memory_allocate(size_t size, uint64_t below);
+/* The same of a descriptor's first @size bytes, shared; @prot as for mmap(2). */
+void *memory_map_shared(int fd, uint64_t size, int prot);
 void memory_free(void *at, size_t size);
 void memory_own(uint64_t start, uint64_t end);
 
