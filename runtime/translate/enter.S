@@ -60,8 +60,8 @@
 	mov	%gs:THREAD_STACK, %rsp
 	pushf
 	pop	%gs:THREAD_RFLAGS
-	/* The program's wish for aligned accesses (AC) is not for us. */
-	testl	$0x40000, %gs:THREAD_RFLAGS
+	/* The program's wishes for aligned accesses (AC) and a direction (DF) are not for us. */
+	testl	$0x40400, %gs:THREAD_RFLAGS
 	jz	1f
 	push	$0x202
 	popf
@@ -80,8 +80,7 @@
 	movaps	VECTOR(2), %xmm13
 	movaps	VECTOR(3), %xmm12
 	movaps	VECTOR(4), %xmm11
-3:	cld
-	xor	%ebp, %ebp
+3:	xor	%ebp, %ebp
 	mov	%gs:THREAD_SELF, %rdi
 	call	translate_left
 	finish	translate_leave
@@ -114,9 +113,18 @@ translate_saved:
 	movaps	HOME(2), %xmm13
 	movaps	HOME(3), %xmm12
 	movaps	HOME(4), %xmm11
-1:	push	%gs:THREAD_RFLAGS
-	popf
-	mov	GPR(0), %rax
+	/* popf takes as long as all the rest: it is for others than CF, PF, AF, ZF, SF and OF. */
+1:	mov	%gs:THREAD_RFLAGS, %rax
+	mov	%eax, %ecx
+	and	$~0x8d5, %ecx
+	cmp	$0x202, %ecx
+	jne	2f
+	bt	$11, %eax
+	setc	%cl
+	mov	%al, %ah
+	add	$0x7f, %cl
+	sahf
+3:	mov	GPR(0), %rax
 	mov	GPR(1), %rcx
 	mov	GPR(2), %rdx
 	mov	GPR(3), %rbx
@@ -133,6 +141,9 @@ translate_saved:
 	mov	GPR(14), %r14
 	mov	GPR(15), %r15
 	jmp	*%gs:THREAD_CACHE
+2:	push	%rax
+	popf
+	jmp	3b
 	finish	translate_enter
 
 /*
