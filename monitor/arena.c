@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "abi/arena.h"
+#include "abi/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -150,7 +153,7 @@ static int grow(int fd)
 	getrlimit(RLIMIT_FSIZE, &limit);
 	lifted = (struct rlimit){limit.rlim_max, limit.rlim_max};
 	setrlimit(RLIMIT_FSIZE, &lifted);
-	result = ftruncate(fd, ARENA_SIZE);
+	result = ftruncate(fd, STORE_AT + STORE_SIZE);
 	setrlimit(RLIMIT_FSIZE, &limit);
 	while (result < 0 && sigtimedwait(&too_big, NULL, &(struct timespec){0, 0}) > 0)
 		;
@@ -203,6 +206,28 @@ static bool map(int fd)
 	return true;
 }
 
+/* How much all processes together may leave. */
+static uint64_t room(void)
+{
+	const uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return memory / 16 < STORE_ROOM ? memory / 16 : STORE_ROOM;
+}
+
+/* Where there is no random number, each process has one of its own, and leaves nothing. */
+static void begin_store(int fd, const struct monitor_options *options)
+{
+	struct store_head head = {
+		.room = options->shares_code ? room() : 0,
+		.seccomp = (uint32_t)prctl(PR_GET_SECCOMP),
+	};
+
+	if (getrandom(&head.window, sizeof(head.window), GRND_NONBLOCK) != sizeof(head.window))
+		return;
+	if (pwrite(fd, &head, offsetof(struct store_head, entries), STORE_AT) < 0)
+		return;
+}
+
 int arena_make(const struct monitor_options *options)
 {
 	int fd = memfd_create("tally", MFD_CLOEXEC);
@@ -214,6 +239,7 @@ int arena_make(const struct monitor_options *options)
 		return -1;
 	}
 	settle(options);
+	begin_store(fd, options);
 	return fd;
 }
 

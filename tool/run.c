@@ -16,7 +16,7 @@
 #include "tool/commands.h"
 #include "tool/parts.h"
 
-enum { OPTION_PARANOID = 256, OPTION_COUNTERS, OPTION_HOST, OPTION_CPU_MODEL };
+enum { OPTION_PARANOID = 256, OPTION_COUNTERS, OPTION_HOST, OPTION_CPU_MODEL, OPTION_CODE };
 
 static const struct tool_option option_table[] = {
 	{OPTION_PARANOID, "paranoid", TOOL_NUMBER, .metavar = "LEVEL",
@@ -27,6 +27,9 @@ static const struct tool_option option_table[] = {
 	 .help = "whether the kernel counts what it can: software events, tracepoints (default auto)"},
 	{OPTION_CPU_MODEL, "cpu-model", TOOL_WORD, .metavar = "reference|host",
 	 .help = "whose caches and TLBs the model has: the same everywhere, or this processor's"},
+	{OPTION_CODE, "code", TOOL_WORD, .metavar = "shared|own",
+	 .help = "whether processes leave translated code to those that execute the same program "
+		 "(default shared)"},
 	{0},
 };
 
@@ -62,6 +65,17 @@ static int set_number(const struct tool_command *command, const char *what, cons
 	return 0;
 }
 
+/* @value: whether it is @yes. */
+static int set_choice(const struct tool_command *command, const char *what, const char *yes,
+		      const char *no, const char *argument, bool *value)
+{
+	*value = !strcmp(argument, yes);
+	if (!*value && strcmp(argument, no))
+		return tool_usage(command, "--%s takes %s or %s, not '%s'", what, yes, no,
+				  argument);
+	return 0;
+}
+
 static int set_machine(const struct tool_command *command, const char *argument,
 		       struct monitor_options *options)
 {
@@ -90,19 +104,18 @@ static int set_option(const struct tool_command *command, int key, const char *a
 		return set_number(command, "counters", argument, 0, 64, &options->counters);
 	case OPTION_CPU_MODEL:
 		return set_machine(command, argument, options);
+	case OPTION_CODE:
+		return set_choice(command, "code", "shared", "own", argument,
+				  &options->shares_code);
 	default:
-		options->host = !strcmp(argument, "auto");
-		if (!options->host && strcmp(argument, "never"))
-			return tool_usage(command, "--host takes auto or never, not '%s'",
-					  argument);
-		return 0;
+		return set_choice(command, "host", "auto", "never", argument, &options->host);
 	}
 }
 
 static int run(const struct tool_command *command, int argc, char **argv)
 {
 	struct tool_parse parse = {.command = command, .argc = argc, .argv = argv};
-	struct monitor_options options = {.paranoid = 2, .host = true};
+	struct monitor_options options = {.paranoid = 2, .host = true, .shares_code = true};
 	struct tally_error err;
 	char runtime[PATH_MAX];
 	int key, status;

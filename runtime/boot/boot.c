@@ -21,6 +21,7 @@
 #include "runtime/boot/start.h"
 #include "runtime/fs.h"
 #include "runtime/linux/brk.h"
+#include "runtime/linux/code_store.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
@@ -222,6 +223,7 @@ _Noreturn void boot(uint64_t *top)
 	if (descriptors.program < 0)
 		start(&stack, filename);
 	descriptors_settle();
+	code_store_boot();
 	memory_own((uint64_t)__ehdr_start, (uint64_t)_end);
 	if (image_read(&program, descriptors.program) != IMAGE_GOOD)
 		check(-ENOEXEC, "its headers have changed");

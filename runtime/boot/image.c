@@ -126,7 +126,7 @@ static int64_t map(uint64_t start, uint64_t end, uint64_t prot, int fd, uint64_t
 	result = sys(__NR_mmap, start, end - start, memory_readable(prot), flags, fd, offset);
 	if (sys_failed(result))
 		return result;
-	memory_add(start, end, (unsigned int)prot);
+	memory_add_file(start, end, (unsigned int)prot, fd, offset);
 	return 0;
 }
 

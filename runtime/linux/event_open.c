@@ -239,6 +239,8 @@ int64_t sys_prctl(struct thread *thread, struct syscall *call)
 	switch ((int)call->args[0]) {
 	case PR_SET_NAME:
 		return named(thread, call);
+	case PR_SET_SECCOMP:
+		return sys_seccomp(thread, call);
 	case PR_TASK_PERF_EVENTS_DISABLE:
 		return switch_created(thread, call, false);
 	case PR_TASK_PERF_EVENTS_ENABLE:

@@ -8,6 +8,7 @@
 #include "abi/handover.h"
 #include "core/core.h"
 #include "runtime/linux/arena.h"
+#include "runtime/linux/code_store.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/event_calls.h"
@@ -163,8 +164,10 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 		/* Of a vfork child it is its parent's memory, which stays. */
 		thread->events.views = thread->task->vfork ? 0 : event_maps_owner();
 	}
-	if (!error && thread)
+	if (!error && thread) {
 		tell_before(thread, exec);
+		code_store_leave(thread);
+	}
 	if (!error) {
 		error = make(thread, __NR_execveat, (uint64_t)descriptors.runtime, (uint64_t) "",
 			     (uint64_t)lists.argv, (uint64_t)lists.envp, AT_EMPTY_PATH);

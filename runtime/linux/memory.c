@@ -6,6 +6,8 @@
 #include <asm/siginfo.h>
 #include <linux/mman.h>
 
+#include "runtime/linux/code_files.h"
+#include "runtime/linux/code_store.h"
 #include "runtime/linux/memory_map.h"
 #include "runtime/linux/proc_maps.h"
 #include "runtime/linux/window.h"
@@ -19,15 +21,29 @@ static bool any_watched;
 /* Whether any shared mapping of a file may ever have been code. */
 static bool any_shared_code;
 
-void memory_add(uint64_t start, uint64_t end, unsigned int prot)
+void memory_add_file(uint64_t start, uint64_t end, unsigned int prot, int fd, uint64_t offset)
 {
-	struct range range = {PAGE_DOWN(start), PAGE_UP(end), .prot = (uint8_t)prot};
+	struct range range = {
+		.start = PAGE_DOWN(start),
+		.end = PAGE_UP(end),
+		.prot = (uint8_t)prot,
+		.offset = offset,
+	};
 
 	if (range.start >= range.end)
 		return;
 	map_remove(range.start, range.end);
-	if (prot & PROT_EXEC)
-		map_add(&range);
+	if (!(prot & PROT_EXEC))
+		return;
+	if (fd >= 0 && !(prot & PROT_WRITE))
+		range.file = code_file_number(fd);
+	map_add(&range);
+	code_store_mapped(range.start, range.end);
+}
+
+void memory_add(uint64_t start, uint64_t end, unsigned int prot)
+{
+	memory_add_file(start, end, prot, -1, 0);
 }
 
 /* The runtime's own memory */
@@ -342,6 +358,7 @@ int memory_code(uint64_t pc, struct code_range *code)
 		return SEGV_ACCERR;
 	if (map_has_room()) {
 		map_protect(entry.start, entry.end, entry.prot);
+		code_store_mapped(entry.start, entry.end);
 		*code = (struct code_range){entry.start, entry.end, entry.prot & PROT_WRITE};
 		return 0;
 	}

@@ -42,6 +42,8 @@ static inline uint64_t memory_readable(uint64_t prot)
  * executable ranges are kept. Private mappings.
  */
 void memory_add(uint64_t start, uint64_t end, unsigned int prot);
+/* The same of what @fd has from @offset on; -1: of nothing. */
+void memory_add_file(uint64_t start, uint64_t end, unsigned int prot, int fd, uint64_t offset);
 
 /*
  * Memory of the runtime's own: zeroed, private, readable and writable, below @below if that is not

@@ -8,6 +8,8 @@
 #include <asm/stat.h>
 #include <linux/mman.h>
 
+#include "runtime/linux/code_files.h"
+#include "runtime/linux/code_store.h"
 #include "runtime/linux/event_mappings.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/memory_map.h"
@@ -48,6 +50,13 @@ static bool shared_file(uint64_t flags)
 	return (flags & MAP_TYPE) != MAP_PRIVATE && !(flags & MAP_ANONYMOUS);
 }
 
+/* Code that nobody can have changed. */
+static bool is_what_file_has(uint64_t prot, uint64_t flags)
+{
+	return prot & PROT_EXEC && !(prot & PROT_WRITE) && !(flags & MAP_ANONYMOUS) &&
+	       (flags & MAP_TYPE) == MAP_PRIVATE;
+}
+
 /* The identity of what is mapped, so that aliases of code are found. */
 static void identify(struct range *range, uint64_t fd, uint64_t offset)
 {
@@ -80,12 +89,18 @@ static int64_t map_code(struct syscall *call)
 	code = map_remove(range.start, range.end);
 	if (shared_file(flags))
 		identify(&range, call->args[4], call->args[5]);
+	else if (is_what_file_has(prot, flags))
+		range.file = code_file_number((int)call->args[4]);
+	if (range.file)
+		range.offset = call->args[5];
 	if (shared_file(flags) || prot & PROT_EXEC)
 		map_add(&range);
 	if (code)
 		unmapped(range.start, range.end);
-	if (prot & PROT_EXEC)
+	if (prot & PROT_EXEC) {
 		unwind_more();
+		code_store_mapped(range.start, range.end);
+	}
 	memory_distrust_aliases(range.start, range.end);
 	translate_unlock();
 	return result;
@@ -168,8 +183,10 @@ static int64_t protect(struct thread *thread, struct syscall *call)
 		code = map_protect(start, end, prot & (PROT_READ | PROT_WRITE | PROT_EXEC));
 	if (code)
 		translate_invalidate(start, end);
-	if (prot & PROT_EXEC)
+	if (prot & PROT_EXEC) {
 		unwind_more();
+		code_store_mapped(start, end);
+	}
 	memory_distrust_aliases(start, end);
 	translate_unlock();
 	return result;
@@ -205,6 +222,7 @@ static void move(uint64_t start, uint64_t end, uint64_t to, uint64_t to_end, boo
 	map_remove(to, to_end);
 	if (range)
 		map_add(&moved);
+	code_store_mapped(to, to_end);
 }
 
 int64_t sys_mremap(struct thread *thread, struct syscall *call)

@@ -57,12 +57,17 @@ static void split(uint64_t at)
 	insert(i + 1, &tail);
 }
 
+static bool is_of_file(const struct range *range)
+{
+	return range->kind == RANGE_SHARED || range->file;
+}
+
 static bool continues(const struct range *a, const struct range *b)
 {
 	return a->end == b->start && a->kind == b->kind && a->prot == b->prot &&
-	       a->watched == b->watched &&
-	       (a->kind != RANGE_SHARED || (a->device == b->device && a->inode == b->inode &&
-					    a->offset + (a->end - a->start) == b->offset));
+	       a->watched == b->watched && a->device == b->device && a->inode == b->inode &&
+	       a->file == b->file &&
+	       (!is_of_file(a) || a->offset + (a->end - a->start) == b->offset);
 }
 
 /* Joins what need not be apart, from the range before @start to the one behind @end. */
@@ -182,6 +187,8 @@ bool map_protect(uint64_t start, uint64_t end, unsigned int prot)
 		code |= range->prot & PROT_EXEC;
 		range->prot = (uint8_t)prot;
 		range->watched = false;
+		if (prot & PROT_WRITE)
+			range->file = 0;
 		if (range->kind == RANGE_PRIVATE && !(prot & PROT_EXEC))
 			delete (i, i + 1);
 		else

@@ -15,7 +15,9 @@ enum range_kind {
 
 struct range {
 	uint64_t start, end;
-	uint64_t device, inode, offset; /* of RANGE_SHARED */
+	uint64_t device, inode; /* of RANGE_SHARED */
+	uint64_t offset;	/* of that, or of @file */
+	uint32_t file; /* of RANGE_PRIVATE that is what the file has: which (code_files.h); or 0 */
 	uint8_t kind;
 	uint8_t prot; /* as the program sees it */
 	bool watched; /* the kernel has it without PROT_WRITE */

@@ -80,6 +80,9 @@ static syscall_handler *const handlers[] = {
 	[__NR_setns] = sys_namespaces,
 	[__NR_unshare] = sys_namespaces,
 
+	/* after which not every call can be made */
+	[__NR_seccomp] = sys_seccomp,
+
 	/* another program */
 	[__NR_execve] = sys_execve,
 	[__NR_execveat] = sys_execveat,

@@ -90,7 +90,7 @@ syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys
 syscall_handler sys_limit;
 
 /* event_open.c */
-syscall_handler sys_perf_event_open, sys_prctl, sys_namespaces, sys_wait4, sys_waitid;
+syscall_handler sys_perf_event_open, sys_prctl, sys_seccomp, sys_namespaces, sys_wait4, sys_waitid;
 
 /* cgroups.c: mkdir, mkdirat */
 syscall_handler sys_mkdir;

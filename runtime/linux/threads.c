@@ -20,6 +20,7 @@
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_joined.h"
 #include "runtime/linux/clock_timer.h"
+#include "runtime/linux/code_store.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/exec.h"
 #include "runtime/linux/faults.h"
@@ -416,6 +417,7 @@ int64_t sys_exit_group(struct thread *thread, struct syscall *call)
 	if (!signal_hold(thread, &mask))
 		return SYSCALL_NOT_MADE;
 	tasks_end_all(thread);
+	code_store_leave(thread);
 	for (;;)
 		sys(__NR_exit_group, call->args[0]);
 }

@@ -5,6 +5,7 @@
 #include <linux/mman.h>
 #include <linux/personality.h>
 
+#include "runtime/linux/code_store.h"
 #include "runtime/linux/memory.h"
 #include "runtime/sys.h"
 
@@ -29,7 +30,9 @@ static uint64_t random_base(void)
 
 	if (sys(__NR_personality, 0xffffffff) & ADDR_NO_RANDOMIZE)
 		return PROGRAM_START;
-	sys(__NR_getrandom, &random, sizeof(random), 1 /* GRND_NONBLOCK */);
+	random = code_store_window();
+	if (!random)
+		sys(__NR_getrandom, &random, sizeof(random), 1 /* GRND_NONBLOCK */);
 	return PROGRAM_START + random % PROGRAM_RANDOM_PAGES * PAGE;
 }
 

@@ -3,61 +3,20 @@
 
 #include "runtime/model/block.h"
 #include "runtime/translate/build.h"
+#include "runtime/translate/cache_memory.h"
 #include "runtime/translate/record.h"
 #include "runtime/translate/tables.h"
-
-/*
- *	code	ways out | constants | fragments ... | stubs, by number of target
- *	meta	fragments | entries | their levels | targets | exits | pages | sources | the hash
- */
-enum {
-	MAX_FRAGMENTS = 256 << 10,
-	MAX_ENTRIES = 512 << 10,
-	MAX_TARGETS = 1 << 20,
-	MAX_EXITS = 1 << 20,
-	PAGE_SLOTS = 64 << 10,
-	SOURCES_SIZE = 8 << 20,
-	FIRST_SLOTS = 8 << 10,
-	LAST_SLOTS = 1 << 20,
-	MORE_SLOTS = 512, /* behind the last one where anybody begins to look; the last is free */
-};
 
 /* What all blocks of a fragment may take. */
 #define MAX_BLOCKS_OF_FRAGMENT	 (16u << 10)
 #define MAX_COMPILED_OF_FRAGMENT (64u << 10)
 
-/* How much of the memory for blocks is for what tells of them; the rest is for their code. */
-#define BLOCKS_SIZE (TRANSLATE_BLOCKS_SIZE / 8)
-
 /* What a write may run over the end of the code: copies are of 16 bytes. */
 #define SLACK 64
-
-#define STUBS (TRANSLATE_CODE_SIZE - MAX_TARGETS * STUB_BYTES)
-
-/* A page that code was translated from. */
-struct page {
-	uint64_t number; /* 0: free */
-	uint32_t fragments;
-	uint32_t written; /* how often in a row, */
-	uint32_t last;	  /* the last time when there were so many fragments */
-};
 
 /* A page is hot when it was written as often in a row with hardly anything else built meanwhile.
  * What a compiler puts on a page that has other functions already is not. */
 enum { HOT_WRITES = 16, HOT_FRAGMENTS = 64 };
-
-struct meta {
-	struct fragment fragments[MAX_FRAGMENTS];
-	struct entry entries[MAX_ENTRIES];
-	uint16_t levels[MAX_ENTRIES];
-	struct target targets[MAX_TARGETS];
-	struct exit exits[MAX_EXITS];
-	struct page pages[PAGE_SLOTS];
-	uint8_t sources[SOURCES_SIZE];
-	struct slots_head head;
-	uint64_t slots[LAST_SLOTS + MORE_SLOTS];
-	uint64_t lost; /* what found no slot, and is not found */
-};
 
 _Static_assert(sizeof(struct meta) <= TRANSLATE_META_SIZE, "");
 _Static_assert(offsetof(struct meta, slots) - offsetof(struct meta, head) ==
@@ -401,6 +360,18 @@ void cache_forget_pages(struct cache *cache, uint64_t first, uint64_t last)
 	for (unsigned int i = 0; i < PAGE_SLOTS; i++)
 		if (cache->pages[i].number >= first && cache->pages[i].number <= last)
 			forget_page(cache, &cache->pages[i]);
+}
+
+void cache_forget_unless(struct cache *cache, bool (*kept)(uint64_t page))
+{
+	for (unsigned int i = 0; i < PAGE_SLOTS; i++) {
+		struct page *page = &cache->pages[i];
+
+		if (!page->number || kept(page->number))
+			continue;
+		forget_page(cache, page);
+		page->written = 0;
+	}
 }
 
 /* ---- fragments ---- */

@@ -221,6 +221,9 @@ bool cache_is_hot(const struct cache *cache, uint64_t page);
 /* Kills what was made of pages @first to @last. */
 void cache_forget_pages(struct cache *cache, uint64_t first, uint64_t last);
 
+/* Kills what was made of other pages than those that are @kept. */
+void cache_forget_unless(struct cache *cache, bool (*kept)(uint64_t page));
+
 /* The fragment that has code at @offset, or NULL. */
 struct fragment *cache_fragment_at(const struct cache *cache, uint32_t offset);
 

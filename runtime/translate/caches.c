@@ -2,6 +2,7 @@
 #include "runtime/translate/caches.h"
 
 #include "runtime/lock.h"
+#include "runtime/translate/snapshot.h"
 
 static struct cache caches[CACHES_MAX];
 
@@ -48,10 +49,20 @@ bool translate_has_emitted(uint64_t address)
 static void add(const struct translate_memory *memory, const struct instrumentation *does)
 {
 	struct cache *cache = &caches[nr_caches];
+	const struct snapshot *kept;
+	bool spoiled = false;
 
 	cache->does = *does;
 	cache_init(cache, memory);
+	/* What is kept goes by the memory map, and is told what changes there once it is known. */
+	translate_lock();
+	kept = memory_kept(cache, &spoiled);
+	if (kept)
+		snapshot_adopt(cache, kept);
+	else if (spoiled)
+		cache_init(cache, memory);
 	__atomic_store_n(&nr_caches, nr_caches + 1, __ATOMIC_RELEASE);
+	translate_unlock();
 }
 
 void caches_init(const struct translate_memory *memory)

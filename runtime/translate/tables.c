@@ -61,7 +61,7 @@ static uint32_t shift_of(const struct cache *cache, enum table table)
 	return table == TABLE_JUMPS ? cache->lookup.jump_shift : 0;
 }
 
-static uint64_t size_of(const struct cache *cache, enum table table)
+uint64_t tables_size(const struct cache *cache, enum table table)
 {
 	return (tables(cache)->masks[table] >> shift_of(cache, table)) + 1UL;
 }
@@ -82,7 +82,7 @@ static void resize(struct cache *cache, enum table table, unsigned int bits)
 void tables_clear(struct cache *cache)
 {
 	for (enum table table = TABLE_JUMPS; table <= TABLE_RETURNS; table++) {
-		fill(cache, table, 0, size_of(cache, table));
+		fill(cache, table, 0, tables_size(cache, table));
 		tables(cache)->used[table] = 0;
 	}
 }
@@ -115,7 +115,7 @@ static void put(struct cache *cache, enum table table, const struct entry *entry
  */
 static bool is_full(const struct cache *cache, enum table table)
 {
-	const uint64_t size = size_of(cache, table);
+	const uint64_t size = tables_size(cache, table);
 	const unsigned int places = size > 1u << 13 ? 32 : 16;
 
 	return (uint64_t)places * tables(cache)->used[table] > size;
@@ -127,7 +127,7 @@ static bool is_full(const struct cache *cache, enum table table)
  */
 static void grow(struct cache *cache, enum table table)
 {
-	const unsigned int bits = 63 - __builtin_clzl(size_of(cache, table));
+	const unsigned int bits = 63 - __builtin_clzl(tables_size(cache, table));
 
 	if (index_kind != INDEX_PEXT || bits >= TABLE_LAST_BITS)
 		return;

@@ -45,6 +45,9 @@ void tables_init(struct cache *cache, struct tables *memory);
 /* All places lead to the ways out. */
 void tables_clear(struct cache *cache);
 
+/* How many places are in use. */
+uint64_t tables_size(const struct cache *cache, enum table table);
+
 static inline struct tables *tables(const struct cache *cache)
 {
 	return (struct tables *)cache->lookup.tables;

@@ -12,6 +12,7 @@
 
 #include "core/core.h"
 #include "runtime/sys.h"
+#include "runtime/translate/snapshot.h"
 
 #define STACK_SIZE (1UL << 20)
 
@@ -82,6 +83,13 @@ bool memory_translator(struct translate_memory *memory, bool blocks)
 	};
 	next += TRANSLATE_CODE_SIZE;
 	return true;
+}
+
+const struct snapshot *memory_kept(const struct cache *cache, bool *spoiled)
+{
+	(void)cache;
+	(void)spoiled;
+	return NULL;
 }
 
 void *memory_more(size_t size, bool code)

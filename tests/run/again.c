@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Programs that are executed again find what was translated before, but where something else lies
+ * there by now. What is called here is half of a file, at a fixed address: so much code that the
+ * process that has called it leaves it to others.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "case.h"
+
+#define SIZE (256UL << 10)
+#define AT   ((void *)0x20000000)
+
+/* What a file has to be older than, so that its times tell it from what it was before. */
+static void settle(const char *path)
+{
+	struct timespec now, changed;
+	struct stat file;
+
+	need(!stat(path, &file));
+	changed = file.st_ctim;
+	for (;;) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		if (now.tv_sec - changed.tv_sec + (now.tv_nsec > changed.tv_nsec) > 2)
+			break;
+		usleep(20000);
+	}
+}
+
+static const char *path_of(const char *name)
+{
+	static char paths[2][PATH_MAX];
+	static unsigned int turn;
+	char *path = paths[turn++ % 2];
+
+	snprintf(path, PATH_MAX, "%s/%s", getenv("CASE_DIR") ? getenv("CASE_DIR") : ".", name);
+	return path;
+}
+
+/* mov $value, %eax; lea (%rdx), %edx ...; ret */
+static void put_function(uint8_t *at, uint8_t value)
+{
+	uint8_t *end = at + SIZE - 1;
+
+	memcpy(at, (const uint8_t[]){0xb8, value, 0, 0, 0}, 5);
+	for (at += 5; at + 2 <= end; at += 2)
+		memcpy(at, (const uint8_t[]){0x8d, 0x12}, 2);
+	memset(at, 0xc3, (size_t)(end + 1 - at));
+}
+
+/* Of two halves, in place if it is there already. */
+static const char *make_file(const char *name, uint8_t first, uint8_t second)
+{
+	static uint8_t content[2 * SIZE];
+	const char *path = path_of(name);
+	int fd = open(path, O_WRONLY | O_CREAT, 0700);
+
+	need(fd >= 0);
+	put_function(content, first);
+	put_function(content + SIZE, second);
+	need(write(fd, content, sizeof(content)) == sizeof(content));
+	close(fd);
+	return path;
+}
+
+/* ---- children: the program itself, with arguments ---- */
+
+/* Executes `PROGRAM part path offset` and says how it ends. */
+static void again(const char *part, const char *path, unsigned long offset)
+{
+	char text[32];
+	pid_t pid;
+
+	snprintf(text, sizeof(text), "%lu", offset);
+	pid = fork();
+	if (!pid) {
+		execl("/proc/self/exe", case_argv[0], part, path, text, NULL);
+		_exit(99);
+	}
+	say_end(part, pid);
+}
+
+static void *map_argument(void)
+{
+	int fd = open(case_argv[2], O_RDONLY);
+	void *at = mmap(AT, SIZE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd,
+			atol(case_argv[3]));
+
+	need(at == AT);
+	close(fd);
+	return at;
+}
+
+static int call(void *at)
+{
+	int (*function)(void);
+
+	memcpy(&function, &at, sizeof(function));
+	return function();
+}
+
+static void of_file(void)
+{
+	exit(call(map_argument()));
+}
+
+static void of_memory(void)
+{
+	uint8_t *at = mmap(AT, SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	need(at == AT);
+	put_function(at, 50);
+	exit(call(at));
+}
+
+static void become(void *at, int prot)
+{
+	need(!mprotect(at, SIZE, prot));
+}
+
+static void made_executable(void)
+{
+	uint8_t *at = mmap(AT, SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	need(at == AT);
+	put_function(at, 60);
+	become(at, PROT_READ | PROT_EXEC);
+	exit(call(at));
+}
+
+/* Changed where it lies, and as it was again by its protection. */
+static void changed(void)
+{
+	uint8_t *at = map_argument();
+
+	become(at, PROT_READ | PROT_WRITE | PROT_EXEC);
+	put_function(at, 70);
+	become(at, PROT_READ | PROT_EXEC);
+	exit(call(at));
+}
+
+static void unmapped(void)
+{
+	uint8_t *at = map_argument();
+
+	need(!munmap(at, SIZE));
+	of_memory();
+}
+
+static void moved(void)
+{
+	uint8_t *at = map_argument(), *other = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
+						    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	put_function(other, 80);
+	become(other, PROT_READ | PROT_EXEC);
+	need(mremap(other, SIZE, SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at);
+	exit(call(at));
+}
+
+static const char *const parts[] = {"_of_memory", "_made_executable", "_changed", "_unmapped",
+				    "_moved"};
+
+/* ---- cases ---- */
+
+static void often(const char *path, unsigned long offset)
+{
+	for (int i = 0; i < 3; i++)
+		again("_of_file", path, offset);
+}
+
+static void other_code(void)
+{
+	const char *one = make_file("one", 1, 2), *two = make_file("two", 3, 4);
+
+	settle("/proc/self/exe");
+	settle(two);
+	often(one, 0);
+	often(two, 0);
+	often(one, 0);
+	often(one, SIZE);
+	often(one, 0);
+	for (unsigned int i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		again(parts[i], one, 0);
+		again(parts[i], one, 0);
+		often(one, 0);
+	}
+	often(make_file("one", 5, 6), 0);
+}
+
+/* What is left first is what has to be right: nobody leaves much the same once more. */
+static void first(const char *part)
+{
+	const char *file = make_file("one", 1, 2);
+
+	settle("/proc/self/exe");
+	settle(file);
+	again(part, file, 0);
+	often(file, 0);
+}
+
+static void changed_first(void)
+{
+	first("_changed");
+}
+
+static void memory_first(void)
+{
+	first("_made_executable");
+}
+
+/* Whether it has code that another process has left: natively nobody asks. */
+static void found(void)
+{
+	bool in_run = false, kept = false;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[PATH_MAX + 128];
+
+	need(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		in_run |= strstr(line, "tally-rt") != NULL;
+		kept |= strstr(line, "rwxp") && strstr(line, "memfd:tally");
+	}
+	fclose(maps);
+	exit(in_run && !kept);
+}
+
+static void is_found(void)
+{
+	const char *file = make_file("file", 1, 2);
+
+	settle("/proc/self/exe");
+	often(file, 0);
+	for (int i = 0; i < 3; i++)
+		again("_found", "", 0);
+}
+
+/* ---- who cannot leave anything, and is the first that would ---- */
+
+static void limited(void)
+{
+	settle("/proc/self/exe");
+	need(!setrlimit(RLIMIT_FSIZE, &(struct rlimit){1 << 20, 1 << 20}));
+	execl("/proc/self/exe", case_argv[0], "_nothing", NULL);
+}
+
+/* No pwrite64(2), which nobody here calls. */
+static const struct sock_fprog *filter(void)
+{
+	static struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwrite64, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	static const struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
+
+	settle("/proc/self/exe");
+	need(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	return &program;
+}
+
+static void filtered_by_prctl(void)
+{
+	need(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter()));
+}
+
+static void filtered(void)
+{
+	need(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter()));
+}
+
+static void filtered_and_executed(void)
+{
+	filtered();
+	execl("/proc/self/exe", case_argv[0], "_nothing", NULL);
+}
+
+static void nothing(void)
+{
+}
+
+const struct test_case cases[] = {
+	{"other-code", other_code},
+	{"changed-first", changed_first},
+	{"memory-first", memory_first},
+	{"is-found", is_found},
+	{"limited", limited},
+	{"filtered-by-prctl", filtered_by_prctl},
+	{"filtered", filtered},
+	{"filtered-and-executed", filtered_and_executed},
+	{"_of_file", of_file},
+	{"_of_memory", of_memory},
+	{"_made_executable", made_executable},
+	{"_changed", changed},
+	{"_unmapped", unmapped},
+	{"_moved", moved},
+	{"_found", found},
+	{"_nothing", nothing},
+	{NULL, NULL},
+};
