@@ -326,8 +326,20 @@ static bool is_empty(const uint64_t *page)
 	return i == PAGE / sizeof(*page);
 }
 
+static bool put_instead(uint64_t word, uint64_t size, uint64_t offset)
+{
+	static uint64_t page[PAGE / sizeof(uint64_t)];
+
+	for (unsigned int i = 0; i < PAGE / sizeof(*page); i++)
+		page[i] = word;
+	for (uint64_t at = 0; at < size; at += PAGE)
+		if (!put(page, PAGE, offset + at))
+			return false;
+	return true;
+}
+
 /* What is empty there is empty in the store. */
-static bool put_piece(const uint8_t *from, uint64_t size, uint64_t offset)
+static bool put_pages(const uint8_t *from, uint64_t size, uint64_t offset)
 {
 	uint64_t at = 0, end;
 
@@ -351,9 +363,12 @@ static bool write_image(const struct cache *cache, uint64_t offset)
 		return false;
 	offset += IMAGE_HEAD;
 	for (unsigned int i = 0; i < s->nr_pieces; i++) {
-		if (!put_piece(snapshot_place(cache, &s->pieces[i]), s->pieces[i].size, offset))
+		const struct snapshot_piece *piece = &s->pieces[i];
+
+		if (piece->instead ? !put_instead(piece->instead, piece->size, offset)
+				   : !put_pages(snapshot_place(cache, piece), piece->size, offset))
 			return false;
-		offset += s->pieces[i].size;
+		offset += piece->size;
 	}
 	return true;
 }

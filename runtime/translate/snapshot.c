@@ -39,9 +39,11 @@ static void add_tables(const struct cache *cache, struct snapshot *s)
 	const struct tables *t = tables(cache);
 
 	add(cache, s, SNAPSHOT_TABLES, t, offsetof(struct tables, places));
-	for (enum table which = TABLE_JUMPS; which <= TABLE_RETURNS; which++)
+	for (enum table which = TABLE_JUMPS; which <= TABLE_RETURNS; which++) {
 		add(cache, s, SNAPSHOT_TABLES, t->places[which],
 		    tables_size(cache, which) * sizeof(uint64_t));
+		s->pieces[s->nr_pieces - 1].instead = tables_way_out(cache, which);
+	}
 }
 
 #define ADD_ARRAY(cache, s, array, nr)                                                             \

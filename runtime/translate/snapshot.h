@@ -5,6 +5,10 @@
  * runtime but its tables and what GS points at. So what has been used of its memory, put where it
  * was, and the numbers of struct cache are a cache again.
  *
+ * But for the candidates in its tables: by them code is entered that is not meant, if only up to
+ * where it compares. A signal that comes there has the program's code looked at, which may not be
+ * mapped yet.
+ *
  * None of a cache that traces: the model takes so long that nothing would be gained, and counts
  * lines of code by blocks, which begin and end elsewhere where others have been before.
  */
@@ -21,6 +25,7 @@ enum snapshot_area { SNAPSHOT_CODE, SNAPSHOT_TABLES, SNAPSHOT_META };
 /* Pages of an area. */
 struct snapshot_piece {
 	uint64_t from, size; /* in bytes */
+	uint64_t instead;    /* what each word is, whatever it is in the cache; 0: that */
 	uint32_t area;
 };
 

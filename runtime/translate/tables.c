@@ -51,7 +51,7 @@ static uint64_t address_of(const struct cache *cache, uint32_t offset)
 	return (uint64_t)cache->lookup.code + offset;
 }
 
-static uint64_t way_out(const struct cache *cache, enum table table)
+uint64_t tables_way_out(const struct cache *cache, enum table table)
 {
 	return address_of(cache, table == TABLE_JUMPS ? cache->jump_miss : cache->return_miss);
 }
@@ -69,7 +69,7 @@ uint64_t tables_size(const struct cache *cache, enum table table)
 static void fill(struct cache *cache, enum table table, uint64_t from, uint64_t to)
 {
 	for (uint64_t i = from; i < to; i++)
-		tables(cache)->places[table][i] = way_out(cache, table);
+		tables(cache)->places[table][i] = tables_way_out(cache, table);
 }
 
 static void resize(struct cache *cache, enum table table, unsigned int bits)
@@ -123,7 +123,8 @@ static bool is_full(const struct cache *cache, enum table table)
 
 /*
  * Other threads go on meanwhile: what they find is a candidate or a way out, by the old mask or the
- * new one, and either is verified.
+ * new one, and either is verified. All lead to the ways out then, and candidates come as they are
+ * missed: of what there is in the cache not all may be in memory (snapshot.h).
  */
 static void grow(struct cache *cache, enum table table)
 {
@@ -132,17 +133,11 @@ static void grow(struct cache *cache, enum table table)
 	if (index_kind != INDEX_PEXT || bits >= TABLE_LAST_BITS)
 		return;
 	resize(cache, table, bits + 2 > TABLE_LAST_BITS ? TABLE_LAST_BITS : bits + 2);
-	for (uint32_t i = 1; i < cache->nr_entries; i++) {
-		const struct entry *entry = &cache->lookup.entries[i];
-
-		if (entry->body && arrival_of(table, entry))
-			put(cache, table, entry);
-	}
 }
 
 void tables_set(struct cache *cache, enum table table, const struct entry *entry)
 {
-	if (*table_place(cache, table, entry->pc) == way_out(cache, table)) {
+	if (*table_place(cache, table, entry->pc) == tables_way_out(cache, table)) {
 		tables(cache)->used[table]++;
 		if (is_full(cache, table))
 			grow(cache, table);
@@ -157,5 +152,5 @@ void tables_withdraw(struct cache *cache, enum table table, uint64_t pc, const s
 	const uint64_t offset = *place - (uint64_t)cache->lookup.code;
 
 	if ((offset >= f->start && offset < f->end) || (arrival && offset == arrival))
-		__atomic_store_n(place, way_out(cache, table), __ATOMIC_RELEASE);
+		__atomic_store_n(place, tables_way_out(cache, table), __ATOMIC_RELEASE);
 }

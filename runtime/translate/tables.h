@@ -45,8 +45,9 @@ void tables_init(struct cache *cache, struct tables *memory);
 /* All places lead to the ways out. */
 void tables_clear(struct cache *cache);
 
-/* How many places are in use. */
+/* How many places are in use, and what those have that have no candidate. */
 uint64_t tables_size(const struct cache *cache, enum table table);
+uint64_t tables_way_out(const struct cache *cache, enum table table);
 
 static inline struct tables *tables(const struct cache *cache)
 {
