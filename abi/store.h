@@ -52,7 +52,6 @@ struct store_head {
 	uint64_t room;		    /* for images, 0: none are kept */
 	uint64_t used;		    /* of it */
 	uint32_t nr;		    /* entries that were ever taken */
-	uint32_t seccomp;	    /* PR_GET_SECCOMP of who began the run */
 	uint8_t begun[STORE_BEGUN]; /* by a hash of keys, how often without an image, up to 2 */
 	struct store_entry entries[STORE_ENTRIES];
 };

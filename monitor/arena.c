@@ -219,7 +219,6 @@ static void begin_store(int fd, const struct monitor_options *options)
 {
 	struct store_head head = {
 		.room = options->shares_code ? room() : 0,
-		.seccomp = (uint32_t)prctl(PR_GET_SECCOMP),
 	};
 
 	if (getrandom(&head.window, sizeof(head.window), GRND_NONBLOCK) != sizeof(head.window))

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the kernel starts tally-rt. The program's stack begins where rsp is now, and below it the
- * boot works: a program finds nothing there that it may count on.
+ * Where the kernel starts tally-rt. The program's stack begins where rsp is now; the boot works on
+ * another one, so that the program finds its own as the kernel makes it, and as much of it.
  */
+#include "runtime/linux/thread_slots.h"
+
 	.text
 	.globl	_start
 	.hidden	_start
 	.type	_start, @function
 _start:
 	xor	%ebp, %ebp
-	mov	%rsp, %rdi
-	call	boot			/* rsp is a multiple of 16, as the ABI has it at a call */
+	mov	%rsp, %rbx
+	lea	slot_first + SLOT_SIZE(%rip), %rsp
+	call	boot_populate		/* rsp is a multiple of 16, as the ABI has it at a call */
+	mov	%rbx, %rdi
+	call	boot
 	.size	_start, . - _start
 
 	.section .note.GNU-stack, "", @progbits

@@ -15,6 +15,7 @@
 #include "runtime/string.h"
 #include "runtime/sys.h"
 #include "runtime/thread.h"
+#include "runtime/translate/translate.h"
 
 enum { TRIES = 4096, REUSE_TRIES = 16 };
 
@@ -115,6 +116,7 @@ void arena_boot(uint32_t owner)
 	if (page)
 		lock(F_SETLK, F_UNLCK, 0, page);
 	lock(F_SETLK, F_UNLCK, page + 1, 0);
+	memory_populate((uint64_t)arena.memory, (uint64_t)arena.memory + PAGE);
 	core_attach(arena.memory);
 	if (core_nr_events())
 		arena_events();
@@ -272,6 +274,7 @@ static bool take(uint32_t page)
 {
 	struct thread *thread = thread_at(page);
 
+	memory_populate((uint64_t)thread, (uint64_t)thread + PAGE);
 	if (is_ours(page) || lock(F_SETLK, F_WRLCK, page, 1))
 		return false;
 	if (is_on_its_way(thread) || (thread->events.events && !arena_events())) {

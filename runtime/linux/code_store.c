@@ -3,15 +3,14 @@
 
 #include <asm/mman.h>
 #include <linux/mman.h>
-#include <linux/prctl.h>
 #include <linux/resource.h>
 
 #include "abi/store.h"
 #include "runtime/linux/code_files.h"
+#include "runtime/linux/confined.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/memory_map.h"
-#include "runtime/linux/syscalls.h"
 #include "runtime/linux/task.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
@@ -40,7 +39,6 @@ struct image {
 static struct store_head *head; /* NULL: there is no store */
 
 static struct store_file program;
-static bool stopped; /* it may not be able any more to make the calls that leaving takes */
 
 /* Of the caches that began with one, by number. */
 static const struct image *images[CACHES_MAX];
@@ -60,18 +58,11 @@ void code_store_boot(void)
 	memory_own((uint64_t)at, (uint64_t)at + STORE_HEAD_SIZE);
 	head = (struct store_head *)at;
 	code_files_boot();
-	stopped = sys(__NR_prctl, PR_GET_SECCOMP) != (int64_t)head->seccomp;
 }
 
 uint64_t code_store_window(void)
 {
 	return head ? head->window : 0;
-}
-
-int64_t sys_seccomp(struct thread *thread, struct syscall *call)
-{
-	stopped = true;
-	return syscall_pass(thread, call);
 }
 
 /* ---- what is in the store ---- */
@@ -431,7 +422,7 @@ void code_store_leave(const struct thread *thread)
 	bool any = false;
 	struct cache *cache;
 
-	if (!head || !head->room || stopped || thread->task->vfork ||
+	if (!head || !head->room || confined() || thread->task->vfork ||
 	    !code_file_is_settled(&program))
 		return;
 	for (unsigned int n = 0; (cache = cache_number(n)); n++)

@@ -20,13 +20,13 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/perf_event.h>
-#include <linux/prctl.h>
 #include <linux/resource.h>
 
 #include "abi/control.h"
 #include "core/core.h"
 #include "core/counter.h"
 #include "core/host.h"
+#include "runtime/linux/confined.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/memory_map.h"
@@ -73,12 +73,17 @@ struct faults {
 	struct bell bells[KINDS - 1];
 
 	bool watches;
+	uint64_t
+		populated; /* of the runtime's own, that no record tells of, since records were taken in */
 
 	/* What the kernel had counted when all records had been taken in: how many of these are the
 	 * runtime's own is known. */
 	bool known;
 	struct rusage usage;
 };
+
+/* Whether any thread has ever watched. */
+static bool ever_watched;
 
 static const uint8_t configs[KINDS] = {PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MIN,
 				       PERF_COUNT_SW_PAGE_FAULTS_MAJ};
@@ -107,12 +112,6 @@ static int64_t open_event(unsigned int n, uint64_t sample_type)
 	/* Those of system calls are not for everybody to see. */
 	attr.exclude_kernel = 1;
 	return sys(__NR_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-/* Whether the program has confined itself: then what it does not need to call may be its end. */
-static bool is_confined(void)
-{
-	return sys(__NR_prctl, PR_GET_SECCOMP) != core_settings()->seccomp;
 }
 
 /* So small a ring that may not be written to never fills. */
@@ -154,8 +153,7 @@ static void touch(struct perf_event_mmap_page *page, uint64_t size)
 static void begin(struct faults *faults, unsigned int n)
 {
 	struct watch *w = &faults->of[n];
-	const int64_t fd =
-		is_confined() ? -EPERM : open_event(n, PERF_SAMPLE_IP | PERF_SAMPLE_ADDR);
+	const int64_t fd = confined() ? -EPERM : open_event(n, PERF_SAMPLE_IP | PERF_SAMPLE_ADDR);
 
 	w->refused = true;
 	if (fd < 0)
@@ -212,6 +210,7 @@ static void leave_out_own(struct thread *thread)
 	while (leave_out(thread->task->faults) && ++tries < TRIES);
 	thread->own_faults = (uint64_t)counted.ru_minflt -
 			     core_counter_read(&thread->events, CORE_PAGE_FAULTS_MIN);
+	thread->task->faults->populated = 0;
 }
 
 static void end(struct watch *w)
@@ -236,6 +235,7 @@ void faults_follow(struct thread *thread)
 		task->faults = memory_allocate(sizeof(*task->faults), 0);
 	if (!task->faults)
 		return;
+	ever_watched = true;
 	task->faults->watches = false;
 	for (unsigned int n = 0; n < KINDS; n++) {
 		struct watch *w = &task->faults->of[n];
@@ -360,8 +360,28 @@ void faults_drain(struct thread *thread)
 	do
 		faults->usage = usage();
 	while (take_all(thread) && ++tries < TRIES);
+	thread->own_faults += faults->populated;
+	faults->populated = 0;
 	faults->known = faults->bells[0].page;
 	translate_unlock();
+}
+
+static struct faults *watching(void)
+{
+	return ever_watched && thread_self()->task->faults && thread_self()->task->faults->watches
+		       ? thread_self()->task->faults
+		       : NULL;
+}
+
+uint64_t faults_before_populating(void)
+{
+	return watching() ? (uint64_t)usage().ru_minflt : 0;
+}
+
+void faults_populated(uint64_t before)
+{
+	if (before && watching())
+		watching()->populated += (uint64_t)usage().ru_minflt - before;
 }
 
 void faults_known(const struct task *task, struct rusage *usage)

@@ -32,6 +32,11 @@ void faults_drain(struct thread *thread);
 /* Whether a KICK_SIGNAL to the caller tells of one. */
 bool faults_tell(const struct task *task, const siginfo_t *info);
 
+/* Around what brings pages in that getrusage(2) counts as faults, and no event tells of: the latter wants what
+ * the former has returned. */
+uint64_t faults_before_populating(void);
+void faults_populated(uint64_t before);
+
 /* Replaces what @usage, the caller's, says of faults by what it was when it was last known which of
  * them were the runtime's own, if it is known. */
 void faults_known(const struct task *task, struct rusage *usage);

@@ -8,6 +8,8 @@
 
 #include "runtime/linux/code_files.h"
 #include "runtime/linux/code_store.h"
+#include "runtime/linux/confined.h"
+#include "runtime/linux/faults.h"
 #include "runtime/linux/memory_map.h"
 #include "runtime/linux/proc_maps.h"
 #include "runtime/linux/window.h"
@@ -145,6 +147,19 @@ bool memory_translator(struct translate_memory *memory, bool blocks)
 void *memory_more(size_t size, bool code)
 {
 	return code ? allocate_low_code(size) : memory_allocate(size, 0);
+}
+
+void memory_populate(uint64_t start, uint64_t end)
+{
+	static bool unknown;
+	uint64_t before;
+
+	if (unknown || confined())
+		return;
+	before = faults_before_populating();
+	unknown = sys(__NR_madvise, PAGE_DOWN(start), PAGE_UP(end) - PAGE_DOWN(start),
+		      MADV_POPULATE_WRITE) == -EINVAL;
+	faults_populated(before);
 }
 
 void memory_less(void *memory, size_t size)

@@ -12,6 +12,7 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/memory.h"
 #include "runtime/string.h"
+#include "runtime/translate/translate.h"
 
 enum { DEFAULT_HANDLER = 0, IGNORE_HANDLER = 1 };
 
@@ -28,6 +29,7 @@ struct signal_actions *signal_actions_new(struct signal_actions *from)
 
 	if (!actions)
 		return NULL;
+	memory_populate((uint64_t)actions, (uint64_t)(actions + 1));
 	if (from) {
 		lock_take(&from->lock);
 		memcpy(actions, from, sizeof(*actions));

@@ -86,11 +86,14 @@ int64_t memory_map_call(struct thread *thread, struct syscall *call);
 syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys_shmat, sys_shmdt,
 	sys_read;
 
+/* confined.c: also prctl with PR_SET_SECCOMP */
+syscall_handler sys_seccomp;
+
 /* limits.c: getrlimit, setrlimit, prlimit */
 syscall_handler sys_limit;
 
 /* event_open.c */
-syscall_handler sys_perf_event_open, sys_prctl, sys_seccomp, sys_namespaces, sys_wait4, sys_waitid;
+syscall_handler sys_perf_event_open, sys_prctl, sys_namespaces, sys_wait4, sys_waitid;
 
 /* cgroups.c: mkdir, mkdirat */
 syscall_handler sys_mkdir;

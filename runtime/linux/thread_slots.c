@@ -6,6 +6,7 @@
 #include "runtime/linux/memory.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/threads.h"
+#include "runtime/translate/translate.h"
 
 _Static_assert(sizeof(struct task) <= PAGE && sizeof(struct thread) <= PAGE, "");
 
@@ -14,6 +15,11 @@ static struct task *slots;
 static struct lock lock;
 
 static bool tables_differ;
+
+/* As much of the stack as every thread needs. */
+#define USUAL_STACK (2 * PAGE)
+
+_Alignas(PAGE) char slot_first[SLOT_SIZE];
 
 char *slot_signal_stack(struct task *task)
 {
@@ -30,9 +36,25 @@ struct thread *slot_own_thread(struct task *task)
 	return (struct thread *)((char *)task + PAGE);
 }
 
+static void *new_memory(void)
+{
+	static bool first_taken;
+	void *memory;
+
+	if (!__atomic_exchange_n(&first_taken, true, __ATOMIC_RELAXED))
+		return slot_first;
+	memory = memory_allocate(SLOT_SIZE, 0);
+	if (memory) {
+		memory_populate((uint64_t)memory, (uint64_t)memory + PAGE);
+		memory_populate((uint64_t)memory + SLOT_SIZE - USUAL_STACK,
+				(uint64_t)memory + SLOT_SIZE);
+	}
+	return memory;
+}
+
 struct task *slot_new(void)
 {
-	struct task *task = memory_allocate(SLOT_SIZE, 0);
+	struct task *task = new_memory();
 
 	if (!task)
 		return NULL;

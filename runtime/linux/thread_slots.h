@@ -9,18 +9,21 @@
 #ifndef RUNTIME_LINUX_THREAD_SLOTS_H
 #define RUNTIME_LINUX_THREAD_SLOTS_H
 
+#define SIGNAL_STACK_SIZE  32768 /* the kernel's largest frame, and what the handler needs */
+#define RUNTIME_STACK_SIZE 131072
+#define SLOT_HEAD	   8192 /* struct task and struct thread */
+#define SLOT_SIZE	   (SLOT_HEAD + SIGNAL_STACK_SIZE + RUNTIME_STACK_SIZE)
+
+#ifndef __ASSEMBLER__
+
 #include <stdbool.h>
 #include <stdint.h>
 
 struct task;
 struct thread;
 
-enum {
-	SIGNAL_STACK_SIZE = 32768, /* the kernel's largest frame, and what the handler needs */
-	RUNTIME_STACK_SIZE = 131072,
-	SLOT_HEAD = 8192, /* struct task and struct thread */
-	SLOT_SIZE = SLOT_HEAD + SIGNAL_STACK_SIZE + RUNTIME_STACK_SIZE,
-};
+/* The first thread's: the boot works on its stack. */
+extern char slot_first[SLOT_SIZE];
 
 char *slot_signal_stack(struct task *task);
 char *slot_runtime_stack(struct task *task);
@@ -48,5 +51,7 @@ void slots_unlock(void);
 
 /* In a child of fork: @self is its only thread. */
 void slots_forked(const struct task *self);
+
+#endif
 
 #endif

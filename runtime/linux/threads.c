@@ -21,6 +21,7 @@
 #include "runtime/linux/event_joined.h"
 #include "runtime/linux/clock_timer.h"
 #include "runtime/linux/code_store.h"
+#include "runtime/linux/confined.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/exec.h"
 #include "runtime/linux/faults.h"
@@ -84,6 +85,7 @@ static void stand_in(struct task *task)
 struct thread *threads_boot(uint32_t owner)
 {
 	arena_boot(owner);
+	confined_boot();
 	struct task *task = slot_new();
 	struct thread *before;
 

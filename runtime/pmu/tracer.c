@@ -35,6 +35,10 @@ struct tracer {
 	uint32_t alone; /* records that were taken in alone, since the last overflow */
 };
 
+/* Of the first thread's model, which programs soon use all over. The last part of a large machine's
+ * is used as far as their memory reaches, and so is that of other threads, of which there may be many. */
+#define POPULATED (3UL << 20)
+
 static struct machine machine;
 static struct tracer *tracers;
 
@@ -139,6 +143,10 @@ bool tracer_begin(struct thread *thread)
 		memory_less(memory, size);
 		return false;
 	}
+	if (!tracers)
+		memory_populate((uint64_t)memory,
+				(uint64_t)memory + (size < POPULATED ? size : POPULATED));
+	memory_populate((uint64_t)t->buffer, (uint64_t)t->buffer + BUFFER_SIZE);
 	t->size = size;
 	t->border = (uint64_t *)(((uint64_t)t->buffer + 2 * BORDER - 1) & -(uint64_t)BORDER);
 	t->intake = (struct intake){

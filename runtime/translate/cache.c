@@ -19,6 +19,9 @@
 enum { HOT_WRITES = 16, HOT_FRAGMENTS = 64 };
 
 _Static_assert(sizeof(struct meta) <= TRANSLATE_META_SIZE, "");
+_Static_assert(sizeof(((struct meta *)0)->pages) <=
+		       sizeof(((struct cache *)0)->pages_there) * 8 * PAGE_SIZE,
+	       "");
 _Static_assert(offsetof(struct meta, slots) - offsetof(struct meta, head) ==
 		       sizeof(struct slots_head),
 	       "");
@@ -142,6 +145,8 @@ static void grow(struct cache *cache)
 	const uint32_t size = cache->meta->head.mask + 1;
 	uint64_t *slots = cache->meta->slots, behind[MORE_SLOTS];
 
+	memory_populate((uint64_t)&slots[size + MORE_SLOTS],
+			(uint64_t)&slots[2 * size + MORE_SLOTS]);
 	cache->meta->head = (struct slots_head){.mask = 2 * size - 1};
 	for (uint32_t i = 0; i < MORE_SLOTS; i++)
 		behind[i] = __atomic_exchange_n(&slots[size + i], 0, __ATOMIC_RELAXED);
@@ -295,10 +300,15 @@ static void move_exits(struct cache *cache, uint32_t *from, uint32_t place)
 
 /* ---- pages ---- */
 
-/* Pages that lie side by side do so here, too. */
+/* Where that of @number is looked for first. Pages that lie side by side do so here, too. */
+static uint64_t page_slot(uint64_t number)
+{
+	return (hash(number >> 7) << 7) + number;
+}
+
 static struct page *find_page(const struct cache *cache, uint64_t number)
 {
-	for (uint64_t i = (hash(number >> 7) << 7) + number;; i++) {
+	for (uint64_t i = page_slot(number);; i++) {
 		struct page *page = &cache->pages[i & (PAGE_SLOTS - 1)];
 
 		if (page->number == number || !page->number)
@@ -306,10 +316,26 @@ static struct page *find_page(const struct cache *cache, uint64_t number)
 	}
 }
 
+/* Few of them are ever used, and they lie where the hash has them. */
+static void populate_page(struct cache *cache, uint64_t number)
+{
+	const uint64_t slot = (uint64_t)&cache->pages[page_slot(number) & (PAGE_SLOTS - 1)];
+	const uint64_t at = (slot - (uint64_t)cache->pages) / PAGE_SIZE;
+	uint64_t *there = &cache->pages_there[at / 64];
+
+	if (*there >> at % 64 & 1)
+		return;
+	*there |= 1UL << at % 64;
+	memory_populate(slot, slot + sizeof(struct page));
+}
+
 static void add_to_page(struct cache *cache, struct fragment *f, unsigned int which)
 {
 	const uint64_t number = fragment_page(f, which);
-	struct page *page = find_page(cache, number);
+	struct page *page;
+
+	populate_page(cache, number);
+	page = find_page(cache, number);
 
 	if (!page->number) {
 		page->number = number;
@@ -536,9 +562,12 @@ void cache_init(struct cache *cache, const struct translate_memory *memory)
 	cache->lookup.home =
 		cache_traces(cache) ? THREAD_TRACE : THREAD_EVENTS + CORE_TASK_COUNTERS;
 	cache->lookup.looks = count_looked(cache) != 0;
+	memory_populate((uint64_t)&cache->meta->head,
+			(uint64_t)&cache->meta->slots[FIRST_SLOTS + MORE_SLOTS]);
+	reset(cache);
+	cache_populate(cache);
 	emit_ways_out(&b);
 	tables_init(cache, memory->tables);
-	reset(cache);
 	count_init(cache);
 	record_init(cache);
 }

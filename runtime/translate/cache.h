@@ -125,6 +125,22 @@ struct slots_head {
 #define FRAGMENT_EXITS	 64
 #define FRAGMENT_ENTRIES 64
 
+/* What is used from one end on. */
+enum cache_array {
+	ARRAY_CODE,
+	ARRAY_STUBS,
+	ARRAY_FRAGMENTS,
+	ARRAY_ENTRIES,
+	ARRAY_LEVELS,
+	ARRAY_TARGETS,
+	ARRAY_EXITS,
+	ARRAY_SOURCES,
+	ARRAY_BLOCKS,
+	ARRAY_HOT,
+	ARRAY_COLD,
+	CACHE_ARRAYS,
+};
+
 struct cache {
 	struct lookup lookup;
 	struct instrumentation does;
@@ -145,6 +161,8 @@ struct cache {
 		struct compiled compiled;
 	} blocks;	      /* runtime/model/block.h: what the code says that it executes */
 	uint32_t popped_miss; /* within return_miss, for a target that is popped already */
+	uint64_t there[CACHE_ARRAYS]; /* how far they are populated; 0: not yet */
+	uint64_t pages_there[6];      /* as bits, which of the pages of memory of `pages` */
 };
 
 /* The entry with code for @pc, or 0. With the lock held: else it may have none by now. */
@@ -189,6 +207,9 @@ static inline bool cache_is_slow(const struct cache *cache)
 bool cache_room(const struct cache *cache);
 
 void cache_init(struct cache *cache, const struct translate_memory *memory);
+
+/* Asks for the memory that one more fragment may need. */
+void cache_populate(struct cache *cache);
 
 /* Makes every thread leave that is inside, at the next branch. */
 void cache_disconnect(struct cache *cache);

@@ -42,7 +42,7 @@ struct meta {
 	uint16_t levels[MAX_ENTRIES];
 	struct target targets[MAX_TARGETS];
 	struct exit exits[MAX_EXITS];
-	struct page pages[PAGE_SLOTS];
+	_Alignas(PAGE_SIZE) struct page pages[PAGE_SLOTS];
 	uint8_t sources[SOURCES_SIZE];
 	struct slots_head head;
 	uint64_t slots[LAST_SLOTS + MORE_SLOTS];

@@ -206,6 +206,7 @@ static uint64_t make(struct thread *thread, enum arrival arrival)
 	lock_take(&lock);
 	if (!cache_room(cache))
 		empty(cache);
+	cache_populate(cache);
 	id = build(cache, thread->regs.rip, arrival, &fault);
 	if (id) {
 		fill_tables(cache, arrival, id);
@@ -476,6 +477,7 @@ void translate_written(struct thread *thread, uint64_t address)
 	if (rip >> PAGE_SHIFT == page || (rip + INSN_MAX - 1) >> PAGE_SHIFT == page) {
 		if (!cache_room(cache))
 			empty(cache);
+		cache_populate(cache);
 		const uint32_t start = build_step(cache, rip, &fault);
 
 		if (start) {

@@ -74,6 +74,9 @@ static void fill(struct cache *cache, enum table table, uint64_t from, uint64_t 
 
 static void resize(struct cache *cache, enum table table, unsigned int bits)
 {
+	uint64_t *places = tables(cache)->places[table];
+
+	memory_populate((uint64_t)places, (uint64_t)(places + (1UL << bits)));
 	fill(cache, table, 0, 1UL << bits);
 	__atomic_store_n(&tables(cache)->masks[table], ((1u << bits) - 1) << shift_of(cache, table),
 			 __ATOMIC_RELEASE);
@@ -92,6 +95,7 @@ void tables_init(struct cache *cache, struct tables *memory)
 	if (!chosen)
 		tables_choose(choose_index(), amd_family() >= 0x15);
 	cache->lookup.tables = memory;
+	memory_populate((uint64_t)memory, (uint64_t)memory->places);
 	cache->lookup.jump_shift = index_kind == INDEX_MOVZX ? 0 : 4;
 	for (enum table table = TABLE_JUMPS; table <= TABLE_RETURNS; table++)
 		resize(cache, table,

@@ -103,6 +103,12 @@ void memory_less(void *memory, size_t size)
 	munmap(memory, size);
 }
 
+void memory_populate(uint64_t start, uint64_t end)
+{
+	(void)start;
+	(void)end;
+}
+
 void host_start(void)
 {
 	struct translate_memory memory;

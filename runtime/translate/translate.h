@@ -152,6 +152,9 @@ bool memory_translator(struct translate_memory *memory, bool blocks);
 void *memory_more(size_t size, bool code);
 void memory_less(void *memory, size_t size);
 
+/* The pages from @start to @end of such memory are about to be used. */
+void memory_populate(uint64_t start, uint64_t end);
+
 /*
  * Finds the largest known executable and readable range around @pc. Returns 0, or how the fetch
  * fails: the si_code of a SIGSEGV (SEGV_MAPERR, SEGV_ACCERR). Called with the translator locked.

@@ -8,6 +8,7 @@ callgrind counts each repetition. So what is compared with callgrind executes no
 told that the processor is not good at them, and lacks all else that Valgrind's processor does not
 have, so that it takes the same functions in both.
 """
+import json
 import os
 import platform
 import re
@@ -173,6 +174,31 @@ def case_bzip2_as_callgrind_counts_it():
 
 def case_gzip_as_callgrind_counts_it():
     compare(9000, '.gz', 'gzip', '-nk9')
+
+
+# Of the runtime's own memory: what its boot touches before it can ask for it, and scattered variables.
+FEW_FAULTS = 24
+
+
+def page_faults(events, *command, under=()):
+    """What the first of the events has counted; None if it was not the kernel that did."""
+    done = run(*under, TALLY, 'stat', '--json', '-e', events, *command)
+    equal(done.returncode, 0, done.stderr)
+    count = json.loads(done.stderr)['counts'][0]
+    return count['value'] if count['source'] == 'kernel' else None
+
+
+def case_page_faults_are_the_programs():
+    if tuple(map(int, re.findall(r'\d+', platform.release())[:2])) < (5, 14):
+        skip('madvise(2) can populate memory from Linux 5.14 on')
+    for command in (['sh', '-c', ':'], ['sort', '/dev/null']):
+        native = page_faults('page-faults', *command)
+        if native is None:
+            skip('the kernel counts no page faults here')
+        for events in 'page-faults', 'page-faults,instructions:u', 'page-faults,cycles:u':
+            ours = page_faults(events, *command, under=(TALLY, 'run', '--'))
+            check(0 <= ours - native < FEW_FAULTS,
+                  '%s: %d page faults, natively %d' % (events, ours, native))
 
 
 if __name__ == '__main__':
