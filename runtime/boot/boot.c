@@ -16,6 +16,7 @@
 #include "abi/handover.h"
 #include "runtime/boot/handover.h"
 #include "runtime/boot/image.h"
+#include "runtime/boot/move.h"
 #include "runtime/boot/relocate.h"
 #include "runtime/boot/stack.h"
 #include "runtime/boot/start.h"
@@ -27,7 +28,6 @@
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/tasks.h"
-#include "runtime/linux/thread_slots.h"
 #include "runtime/linux/threads.h"
 #include "runtime/linux/window.h"
 #include "runtime/say.h"
@@ -35,9 +35,6 @@
 #include "runtime/sys.h"
 #include "runtime/thread.h"
 #include "runtime/translate/translate.h"
-
-/* What the boot and the translator use of the first thread's stack. */
-#define BOOT_STACK (9 * PAGE)
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
@@ -214,42 +211,14 @@ static _Noreturn void run(const struct stack *stack, uint64_t entry)
 	translate_run(thread);
 }
 
-static void populate_from(uint64_t start, uint64_t end, int advice)
-{
-	sys(__NR_madvise, PAGE_DOWN(start), PAGE_UP(end) - PAGE_DOWN(start), advice);
-}
+_Noreturn void boot(uint64_t *top, uint64_t distance);
 
-void boot_populate(void);
-
-/* What is needed for sure: the first thread's slot, the code, and the data with what lies behind it. */
-void boot_populate(void)
-{
-	const uint64_t self = (uint64_t)__ehdr_start, slot = (uint64_t)slot_first;
-	const Elf64_Ehdr *header = (const Elf64_Ehdr *)self;
-	const Elf64_Phdr *segments = (const Elf64_Phdr *)(self + header->e_phoff);
-
-	populate_from(slot, slot + SLOT_HEAD, MADV_POPULATE_WRITE);
-	populate_from(slot + SLOT_SIZE - BOOT_STACK, slot + SLOT_SIZE, MADV_POPULATE_WRITE);
-	for (unsigned int i = 0; i < header->e_phnum; i++) {
-		const uint64_t start = self + segments[i].p_vaddr;
-		const uint64_t end = start + segments[i].p_filesz;
-
-		if (segments[i].p_type != PT_LOAD)
-			continue;
-		if (segments[i].p_flags & PF_W)
-			populate_from(start, end + PAGE, MADV_POPULATE_WRITE);
-		else
-			populate_from(start, end, MADV_POPULATE_READ);
-	}
-}
-
-_Noreturn void boot(uint64_t *top);
-
-_Noreturn void boot(uint64_t *top)
+_Noreturn void boot(uint64_t *top, uint64_t distance)
 {
 	struct image program, interpreter = {0};
 	struct stack stack;
 
+	move_end(distance);
 	relocate();
 	stack_read(&stack, top);
 	read_handover(stack.handover);

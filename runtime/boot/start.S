@@ -12,9 +12,15 @@
 _start:
 	xor	%ebp, %ebp
 	mov	%rsp, %rbx
+	mov	%rsp, %rdi
+	call	move			/* rsp is a multiple of 16, as the ABI has it at a call */
+	lea	moved(%rip), %rcx
+	add	%rax, %rcx
+	jmp	*%rcx
+moved:
 	lea	slot_first + SLOT_SIZE(%rip), %rsp
-	call	boot_populate		/* rsp is a multiple of 16, as the ABI has it at a call */
 	mov	%rbx, %rdi
+	mov	%rax, %rsi
 	call	boot
 	.size	_start, . - _start
 

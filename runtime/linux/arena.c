@@ -93,14 +93,11 @@ static bool is_locked(uint64_t page)
 
 static void *map(uint64_t size)
 {
-	int64_t at =
-		sys(__NR_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptors.arena, 0);
+	void *at = memory_map_shared(descriptors.arena, size, PROT_READ | PROT_WRITE);
 
-	if (sys_failed(at))
-		return NULL;
-	sys(__NR_madvise, at, size, MADV_DONTDUMP);
-	memory_own((uint64_t)at, (uint64_t)at + size);
-	return (void *)at;
+	if (at)
+		sys(__NR_madvise, at, size, MADV_DONTDUMP);
+	return at;
 }
 
 void arena_boot(uint32_t owner)

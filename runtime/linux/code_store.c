@@ -6,6 +6,7 @@
 #include <linux/resource.h>
 
 #include "abi/store.h"
+#include "runtime/linux/apart.h"
 #include "runtime/linux/code_files.h"
 #include "runtime/linux/confined.h"
 #include "runtime/linux/descriptors.h"
@@ -51,8 +52,8 @@ void code_store_boot(void)
 
 	if (descriptors.arena < 0 || !code_file_identify(descriptors.program, &program))
 		return;
-	at = sys(__NR_mmap, 0, STORE_HEAD_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
-		 descriptors.arena, STORE_AT);
+	at = apart_map(STORE_HEAD_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, descriptors.arena,
+		       STORE_AT);
 	if (sys_failed(at))
 		return;
 	memory_own((uint64_t)at, (uint64_t)at + STORE_HEAD_SIZE);
@@ -225,8 +226,7 @@ const struct snapshot *memory_kept(const struct cache *cache, bool *spoiled)
 		begin(&key);
 		return NULL;
 	}
-	at = sys(__NR_mmap, 0, IMAGE_HEAD, PROT_READ, MAP_PRIVATE, descriptors.arena,
-		 STORE_AT + entry->at);
+	at = apart_map(IMAGE_HEAD, PROT_READ, MAP_PRIVATE, descriptors.arena, STORE_AT + entry->at);
 	if (sys_failed(at))
 		return NULL;
 	image = (const struct image *)at;

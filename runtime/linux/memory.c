@@ -6,6 +6,7 @@
 #include <asm/siginfo.h>
 #include <linux/mman.h>
 
+#include "runtime/linux/apart.h"
 #include "runtime/linux/code_files.h"
 #include "runtime/linux/code_store.h"
 #include "runtime/linux/confined.h"
@@ -83,8 +84,7 @@ static void *allocate(size_t size, uint64_t below, int prot)
 	if (below)
 		result = allocate_below(size, below, prot);
 	else
-		result = sys(__NR_mmap, 0, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			     -1, 0);
+		result = apart_map(size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (sys_failed(result))
 		return NULL;
 	memory_own((uint64_t)result, (uint64_t)result + size);
@@ -98,7 +98,7 @@ void *memory_allocate(size_t size, uint64_t below)
 
 void *memory_map_shared(int fd, uint64_t size, int prot)
 {
-	const int64_t result = sys(__NR_mmap, 0, size, prot, MAP_SHARED, fd, 0);
+	const int64_t result = apart_map(size, prot, MAP_SHARED, fd, 0);
 
 	if (sys_failed(result))
 		return NULL;
@@ -175,6 +175,7 @@ void memory_free(void *at, size_t size)
 	map_remove(start, end);
 	sys(__NR_munmap, start, end - start);
 	translate_unlock();
+	apart_freed(start, end);
 }
 
 /* Watching code that the program may write */

@@ -459,6 +459,21 @@ def case_memory_of_the_runtime_stays():
     same(TARGET, 'replace')
 
 
+def case_the_runtime_is_not_among_what_the_program_maps():
+    # One below the other, from as far up as the kernel begins.
+    python('import ctypes, mmap\n'
+           'flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS\n'
+           'maps = [mmap.mmap(-1, 1 << 20, flags=flags) for _ in range(64)]\n'
+           'at = [ctypes.addressof(ctypes.c_char.from_buffer(m)) for m in maps]\n'
+           'print([above - below for above, below in zip(at, at[1:])])')
+    lines = under('cat', '/proc/self/maps').stdout.splitlines()
+    ours = [line for line in lines if line.endswith('/tally-rt') or 'memfd:tally' in line]
+    check(len(ours) >= 5, '\n'.join(lines))
+    for line in ours:
+        # Where the kernel puts programs, and ThreadSanitizer expects them.
+        check(0x555555554000 <= int(line.split('-')[0], 16) < 0x568000000000, line)
+
+
 def case_too_little_address_space_is_said():
     limited = ['sh', '-c', 'ulimit -v 150000; exec "$@"', 'sh']
     if run(*limited, TALLY, '--version').returncode:
@@ -495,6 +510,19 @@ def case_a_program_with_address_sanitizer():
         equal(done.returncode, run(program, 'wrong').returncode)
         contains(done.stderr, 'heap-use-after-free')
         contains(done.stderr, 'a.c:2')
+
+
+def case_a_program_with_thread_sanitizer():
+    """It ends where there is memory that it does not know."""
+    with Folder() as folder:
+        source = folder.file('a.c', 'int main(void) { return 5; }')
+        program = folder.path + '/a'
+        if not shutil.which('cc') or run('cc', '-fsanitize=thread', source, '-o',
+                                         program).returncode:
+            skip('no compiler with ThreadSanitizer here')
+        if run(program).returncode != 5:
+            skip('it does not work here natively')
+        same(program)
 
 
 # tally-rt
