@@ -112,6 +112,7 @@ static int64_t make(struct thread *thread, uint64_t number, uint64_t a, uint64_t
 
 	if (!thread)
 		return sys(number, a, b, c, d, e);
+	faults_executing(thread);
 	faults_end(thread->task); /* whose signals would be the new image's end */
 	signal_before_exec(thread);
 	result = syscall_pass(thread, &call);

@@ -82,8 +82,8 @@ struct faults {
 	struct rusage usage;
 };
 
-/* Whether any thread has ever watched. */
-static bool ever_watched;
+/* Whether the program has begun, and there is a thread_self(). */
+static bool booted;
 
 static const uint8_t configs[KINDS] = {PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MIN,
 				       PERF_COUNT_SW_PAGE_FAULTS_MAJ};
@@ -235,7 +235,6 @@ void faults_follow(struct thread *thread)
 		task->faults = memory_allocate(sizeof(*task->faults), 0);
 	if (!task->faults)
 		return;
-	ever_watched = true;
 	task->faults->watches = false;
 	for (unsigned int n = 0; n < KINDS; n++) {
 		struct watch *w = &task->faults->of[n];
@@ -366,23 +365,51 @@ void faults_drain(struct thread *thread)
 	translate_unlock();
 }
 
-static struct faults *watching(void)
+/* ---- what is populated ---- */
+
+static bool is_counted(const struct thread *thread)
 {
-	return ever_watched && thread_self()->task->faults && thread_self()->task->faults->watches
-		       ? thread_self()->task->faults
-		       : NULL;
+	return thread->events.software & KINDS_FAULTS;
+}
+
+void faults_executing(struct thread *thread)
+{
+	if (is_counted(thread))
+		core_host_software(&thread->events, thread->events.software & KINDS_FAULTS);
+}
+
+void faults_boot(struct thread *thread)
+{
+	if (is_counted(thread))
+		thread->own_faults = (uint64_t)usage().ru_minflt -
+				     core_counter_read(&thread->events, CORE_PAGE_FAULTS_MIN);
+	booted = true;
 }
 
 uint64_t faults_before_populating(void)
 {
-	return watching() ? (uint64_t)usage().ru_minflt : 0;
+	return booted && is_counted(thread_self()) ? (uint64_t)usage().ru_minflt : 0;
 }
 
 void faults_populated(uint64_t before)
 {
-	if (before && watching())
-		watching()->populated += (uint64_t)usage().ru_minflt - before;
+	struct thread *thread;
+	struct faults *faults;
+	uint64_t nr;
+
+	if (!before)
+		return;
+	thread = thread_self();
+	faults = thread->task->faults;
+	nr = (uint64_t)usage().ru_minflt - before;
+	/* Where records are taken in, what they tell of is known of the same moment. */
+	if (faults && faults->watches)
+		faults->populated += nr;
+	else
+		thread->own_faults += nr;
 }
+
+/* ---- what they are for ---- */
 
 void faults_known(const struct task *task, struct rusage *usage)
 {

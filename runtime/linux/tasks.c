@@ -92,6 +92,7 @@ void tasks_boot(struct thread *thread)
 	if (!thread->page)
 		return;
 	tracer_machine(&core_settings()->machine);
+	faults_boot(thread);
 	if (thread->events.live)
 		executed(thread);
 	else
