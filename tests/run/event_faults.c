@@ -260,12 +260,21 @@ static void case_threads(void)
 	}
 }
 
-/* Who may not open events any more goes on, whether or not somebody knows where its faults are. */
+static void *nothing(void *unused)
+{
+	return unused;
+}
+
+/* Who may not open events any more goes on, whether or not somebody knows where its faults are; and who may not
+ * populate memory, when the runtime needs more of it. */
 static void case_confined(void)
 {
 	static struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_perf_event_open, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_perf_event_open, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_madvise, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MADV_POPULATE_WRITE, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -273,6 +282,7 @@ static void case_confined(void)
 	struct perf_event_mmap_page *page;
 	struct sample *samples;
 	int fd = open_samples(PERF_COUNT_SW_PAGE_FAULTS, 1, &samples, &page);
+	pthread_t thread;
 
 	need(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	need(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
@@ -280,6 +290,8 @@ static void case_confined(void)
 	touch(new_pages(), PAGES);
 	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
 	say("samples: %d\n", page->data_head >= PAGES * sizeof(*samples));
+	need(!pthread_create(&thread, NULL, nothing, NULL));
+	need(!pthread_join(thread, NULL));
 }
 
 const struct test_case cases[] = {
