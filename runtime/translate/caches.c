@@ -74,6 +74,8 @@ void caches_init(const struct translate_memory *memory)
 void caches_forked(void)
 {
 	making = (struct lock){0};
+	for (unsigned int n = 0; n < nr_caches; n++)
+		caches[n].populated = 0;
 }
 
 static bool covers(const struct instrumentation *has, const struct instrumentation *wants)

@@ -7,34 +7,50 @@
 #include "runtime/translate/cache.h"
 #include "runtime/translate/translate.h"
 
-/* As much at once: the more, the more is never used. */
-#define PIECE (16UL << 10)
+/* From when on there is a page more than may be needed. It is never used where little is built, as by
+ * most children of fork(2), and what was there of the parent's is copied. */
+#define LITTLE (64UL << 10)
 
 #define PAGE_DOWN(at) ((uint64_t)(at) & -(uint64_t)PAGE_SIZE)
 #define PAGE_UP(at)   PAGE_DOWN((uint64_t)(at) + PAGE_SIZE - 1)
+
+static uint64_t surplus(const struct cache *cache)
+{
+	return cache->populated < LITTLE ? 0 : PAGE_SIZE;
+}
+
+static void populate(struct cache *cache, uint64_t start, uint64_t end)
+{
+	memory_populate(start, end);
+	cache->populated += end - start;
+}
 
 /* Of an array that is used up to @next. */
 static void ahead(struct cache *cache, enum cache_array array, const void *next, size_t more)
 {
 	uint64_t *there = &cache->there[array];
-	const uint64_t start = PAGE_DOWN(next), end = PAGE_UP((uint64_t)next + more);
+	const uint64_t start = PAGE_DOWN(next);
+	uint64_t end = PAGE_UP((uint64_t)next + more);
 
 	if (end <= *there)
 		return;
-	memory_populate(*there > start ? *there : start, end + PIECE);
-	*there = end + PIECE;
+	end += surplus(cache);
+	populate(cache, *there > start ? *there : start, end);
+	*there = end;
 }
 
 /* Of one that is used from its end on, down to @next. */
 static void ahead_below(struct cache *cache, enum cache_array array, const void *next, size_t more)
 {
 	uint64_t *there = &cache->there[array];
-	const uint64_t start = PAGE_DOWN((uint64_t)next - more), end = PAGE_UP(next);
+	const uint64_t end = PAGE_UP(next);
+	uint64_t start = PAGE_DOWN((uint64_t)next - more);
 
 	if (*there && start >= *there)
 		return;
-	memory_populate(start - PIECE, *there && *there < end ? *there : end);
-	*there = start - PIECE;
+	start -= surplus(cache);
+	populate(cache, start, *there && *there < end ? *there : end);
+	*there = start;
 }
 
 #define AHEAD(cache, array, base, nr, more)                                                        \
