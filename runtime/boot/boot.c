@@ -28,6 +28,7 @@
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/tasks.h"
+#include "runtime/linux/thread_slots.h"
 #include "runtime/linux/threads.h"
 #include "runtime/linux/window.h"
 #include "runtime/say.h"
@@ -107,6 +108,15 @@ static void *map_program(struct image *program)
 	return (void *)code;
 }
 
+/* Translating takes more of the stack than the boot. */
+static void populate_stack(void)
+{
+	const uint64_t stack = (uint64_t)slot_first + SLOT_SIZE;
+
+	sys(__NR_madvise, stack - TRANSLATOR_STACK, TRANSLATOR_STACK - BOOT_STACK,
+	    MADV_POPULATE_WRITE);
+}
+
 static void start_translator(void *code)
 {
 	struct translate_memory memory = {
@@ -117,7 +127,8 @@ static void start_translator(void *code)
 
 	if (!memory.tables || !memory.meta)
 		check(-ENOMEM, "no room for the translator (ulimit -v)");
-	translate_init(&memory);
+	if (!translate_init(&memory))
+		populate_stack();
 }
 
 static void map_interpreter(const struct image *program, struct image *interpreter)

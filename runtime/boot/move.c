@@ -29,9 +29,6 @@ static uint64_t size(void)
 	return PAGE_UP(_end) - (uint64_t)&__ehdr_start;
 }
 
-/* What the boot and the translator use of the first thread's stack. */
-#define STACK (9 * PAGE)
-
 /* The descriptor of tally-rt, or -1. */
 static int file(uint64_t *top)
 {
@@ -69,7 +66,7 @@ static void populate(uint64_t distance)
 	const uint64_t slot = (uint64_t)slot_first + distance;
 
 	sys(__NR_madvise, slot, SLOT_HEAD, MADV_POPULATE_WRITE);
-	sys(__NR_madvise, slot + SLOT_SIZE - STACK, STACK, MADV_POPULATE_WRITE);
+	sys(__NR_madvise, slot + SLOT_SIZE - BOOT_STACK, BOOT_STACK, MADV_POPULATE_WRITE);
 	sys(__NR_madvise, PAGE_UP(_edata) + distance, PAGE, MADV_POPULATE_WRITE);
 }
 

@@ -386,11 +386,21 @@ static struct store_entry *take_entry(uint64_t size, uint64_t *at)
 	return n < STORE_ENTRIES ? &head->entries[n] : NULL;
 }
 
+/* All that may be left is looked at, and most of it for the first time where nothing is. */
+static void populate(const struct cache *cache, const struct snapshot *s)
+{
+	for (unsigned int i = 0; i < s->nr_pieces; i++)
+		sys(__NR_madvise, snapshot_place(cache, &s->pieces[i]), s->pieces[i].size,
+		    MADV_POPULATE_READ);
+}
+
 static void leave(struct cache *cache)
 {
 	struct store_entry *entry;
 	uint64_t at, size;
 
+	snapshot_take(cache, &leaving.snapshot);
+	populate(cache, &leaving.snapshot);
 	cache_forget_unless(cache, is_kept);
 	snapshot_take(cache, &leaving.snapshot);
 	size = size_of(&leaving.snapshot);

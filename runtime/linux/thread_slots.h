@@ -14,6 +14,10 @@
 #define SLOT_HEAD	   8192 /* struct task and struct thread */
 #define SLOT_SIZE	   (SLOT_HEAD + SIGNAL_STACK_SIZE + RUNTIME_STACK_SIZE)
 
+/* What of the stack the boot needs, and translating, in whole pages. */
+#define BOOT_STACK	 16384
+#define TRANSLATOR_STACK 36864
+
 #ifndef __ASSEMBLER__
 
 #include <stdbool.h>

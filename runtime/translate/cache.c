@@ -562,14 +562,19 @@ void cache_init(struct cache *cache, const struct translate_memory *memory)
 	cache->lookup.home =
 		cache_traces(cache) ? THREAD_TRACE : THREAD_EVENTS + CORE_TASK_COUNTERS;
 	cache->lookup.looks = count_looked(cache) != 0;
-	memory_populate((uint64_t)&cache->meta->head,
-			(uint64_t)&cache->meta->slots[FIRST_SLOTS + MORE_SLOTS]);
+	memory_populate((uint64_t)memory->code, (uint64_t)memory->code + PAGE_SIZE);
+	memory_populate((uint64_t)&cache->meta->head, (uint64_t)(&cache->meta->head + 1));
 	reset(cache);
-	cache_populate(cache);
 	emit_ways_out(&b);
 	tables_init(cache, memory->tables);
 	count_init(cache);
 	record_init(cache);
+}
+
+void cache_begin(struct cache *cache)
+{
+	memory_populate((uint64_t)&cache->meta->head,
+			(uint64_t)&cache->meta->slots[FIRST_SLOTS + MORE_SLOTS]);
 }
 
 void cache_disconnect(struct cache *cache)

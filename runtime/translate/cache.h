@@ -209,6 +209,9 @@ bool cache_room(const struct cache *cache);
 
 void cache_init(struct cache *cache, const struct translate_memory *memory);
 
+/* It has been left nothing, and will be filled. */
+void cache_begin(struct cache *cache);
+
 /* Asks for the memory that one more fragment may need. */
 void cache_populate(struct cache *cache);
 

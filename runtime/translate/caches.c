@@ -46,7 +46,8 @@ bool translate_has_emitted(uint64_t address)
 	return cache_at(address);
 }
 
-static void add(const struct translate_memory *memory, const struct instrumentation *does)
+/* Whether there is anything in it. */
+static bool add(const struct translate_memory *memory, const struct instrumentation *does)
 {
 	struct cache *cache = &caches[nr_caches];
 	const struct snapshot *kept;
@@ -61,13 +62,16 @@ static void add(const struct translate_memory *memory, const struct instrumentat
 		snapshot_adopt(cache, kept);
 	else if (spoiled)
 		cache_init(cache, memory);
+	if (!kept)
+		cache_begin(cache);
 	__atomic_store_n(&nr_caches, nr_caches + 1, __ATOMIC_RELEASE);
 	translate_unlock();
+	return kept;
 }
 
-void caches_init(const struct translate_memory *memory)
+bool caches_init(const struct translate_memory *memory)
 {
-	add(memory, &(struct instrumentation){0});
+	return add(memory, &(struct instrumentation){0});
 }
 
 /* Whoever was making one is not here; what he had made is lost. */

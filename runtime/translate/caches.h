@@ -10,7 +10,7 @@
 
 enum { CACHES_MAX = 14 };
 
-void caches_init(const struct translate_memory *memory);
+bool caches_init(const struct translate_memory *memory);
 
 /* In a forked child. */
 void caches_forked(void);

@@ -88,9 +88,9 @@ void translate_forked(struct thread *thread)
 	threads = thread;
 }
 
-void translate_init(const struct translate_memory *memory)
+bool translate_init(const struct translate_memory *memory)
 {
-	caches_init(memory);
+	return caches_init(memory);
 }
 
 bool translate_instrument(struct thread *thread, const struct instrumentation *does)

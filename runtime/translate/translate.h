@@ -30,8 +30,9 @@ struct translate_memory {
 	void *blocks; /* as code, but below 2 GiB; NULL: nothing is traced */
 };
 
-/* Once a process, before anything else here. A forked child goes on with its copy. */
-void translate_init(const struct translate_memory *memory);
+/* Once a process, before anything else here. A forked child goes on with its copy. Returns whether a
+ * process before has left translations. */
+bool translate_init(const struct translate_memory *memory);
 
 /* Makes a thread known that is about to run, and fills in the translator's members of it. */
 void translate_thread(struct thread *thread);

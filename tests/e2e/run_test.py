@@ -467,7 +467,7 @@ def case_the_runtime_is_not_among_what_the_program_maps():
            'at = [ctypes.addressof(ctypes.c_char.from_buffer(m)) for m in maps]\n'
            'print([above - below for above, below in zip(at, at[1:])])')
     lines = under('cat', '/proc/self/maps').stdout.splitlines()
-    ours = [line for line in lines if line.endswith('/tally-rt') or 'memfd:tally' in line]
+    ours = [line for line in lines if line.endswith('/tally-rt') or ' rw-s ' in line and 'memfd:tally' in line]
     check(len(ours) >= 5, '\n'.join(lines))
     for line in ours:
         # Where the kernel puts programs, and ThreadSanitizer expects them.
