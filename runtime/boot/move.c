@@ -59,8 +59,8 @@ static bool map_segment(const Elf64_Phdr *segment, uint64_t base, int fd)
 	return true;
 }
 
-/* What is needed for sure of the memory that no file fills: the first thread's slot, and what lies behind
- * the data. */
+/* What is needed for sure of the memory that no file fills: the first thread's slot, and what lies
+ * behind the data. */
 static void populate(uint64_t distance)
 {
 	const uint64_t slot = (uint64_t)slot_first + distance;

@@ -3,7 +3,8 @@
  * Where the runtime's own memory lies, as far as it may lie anywhere: where the kernel would put a
  * position-independent program, at random as it does. The program is in the window (window.h), so
  * nothing is there; and the kernel, which puts a program's mappings below each other from the top
- * on, does so as if the runtime had none. Sanitizers whose shadow memory is elsewhere expect some there.
+ * on, does so as if the runtime had none. Sanitizers, whose shadow memory is elsewhere, expect some
+ * there.
  */
 #ifndef RUNTIME_LINUX_APART_H
 #define RUNTIME_LINUX_APART_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that confine themselves by seccomp(2): a system call that they do not need themselves may be their
- * end. The runtime makes none then that it can do without.
+ * Programs that confine themselves by seccomp(2): a system call that they do not need themselves may
+ * be their end. The runtime makes none then that it can do without.
  */
 #ifndef RUNTIME_LINUX_CONFINED_H
 #define RUNTIME_LINUX_CONFINED_H

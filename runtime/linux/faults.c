@@ -73,8 +73,9 @@ struct faults {
 	struct bell bells[KINDS - 1];
 
 	bool watches;
-	uint64_t
-		populated; /* of the runtime's own, that no record tells of, since records were taken in */
+
+	/* Of the runtime's own, that no record tells of, since records were taken in. */
+	uint64_t populated;
 
 	/* What the kernel had counted when all records had been taken in: how many of these are the
 	 * runtime's own is known. */

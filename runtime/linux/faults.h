@@ -32,12 +32,13 @@ void faults_drain(struct thread *thread);
 /* Whether a KICK_SIGNAL to the caller tells of one. */
 bool faults_tell(const struct task *task, const siginfo_t *info);
 
-/* Before an exec what the caller had is counted; faults from then on, until the program begins, were not its own. */
+/* Before an exec what the caller had is counted; faults from then on, until the program begins, were
+ * not its own. */
 void faults_executing(struct thread *thread);
 void faults_boot(struct thread *thread);
 
-/* Around what brings pages in that getrusage(2) counts as faults, and no event tells of: the latter wants what
- * the former has returned. */
+/* Around what brings pages in that getrusage(2) counts as faults, and no event tells of: the latter
+ * wants what the former has returned. */
 uint64_t faults_before_populating(void);
 void faults_populated(uint64_t before);
 

@@ -36,7 +36,7 @@ struct tracer {
 };
 
 /* Of the first thread's model, which programs soon use all over. The last part of a large machine's
- * is used as far as their memory reaches, and so is that of other threads, of which there may be many. */
+ * is used as far as their memory reaches, and so is that of other threads, as there may be many. */
 #define POPULATED (3UL << 20)
 
 static struct machine machine;

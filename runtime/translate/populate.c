@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The arrays of the cache are used from one end on. What the next fragment may need of each is there before
- * it is made, and something for the ones behind it: pages that are asked for together take less time than
- * a fault for each, and are no faults to those who count them.
+ * The arrays of the cache are used from one end on. What the next fragment may need of each is there
+ * before it is made, and something for the ones behind it: pages that are asked for together take
+ * less time than a fault for each, and are no faults to those who count them.
  */
 #include "runtime/translate/cache.h"
 #include "runtime/translate/translate.h"
 
-/* From when on there is a page more than may be needed. It is never used where little is built, as by
- * most children of fork(2), and what was there of the parent's is copied. */
+/* From when on there is a page more than may be needed. It is never used where little is built, as
+ * by most children of fork(2), and what was there of the parent's is copied. */
 #define LITTLE (64UL << 10)
 
 #define PAGE_DOWN(at) ((uint64_t)(at) & -(uint64_t)PAGE_SIZE)

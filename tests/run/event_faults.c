@@ -265,8 +265,8 @@ static void *nothing(void *unused)
 	return unused;
 }
 
-/* Who may not open events any more goes on, whether or not somebody knows where its faults are; and who may not
- * populate memory, when the runtime needs more of it. */
+/* Who may not open events any more goes on, whether or not somebody knows where its faults are; and
+ * who may not populate memory, when the runtime needs more of it. */
 static void case_confined(void)
 {
 	static struct sock_filter code[] = {
