@@ -228,6 +228,7 @@ _Noreturn void boot(uint64_t *top, uint64_t distance)
 {
 	struct image program, interpreter = {0};
 	struct stack stack;
+	void *code;
 
 	move_end(distance);
 	relocate();
@@ -240,9 +241,10 @@ _Noreturn void boot(uint64_t *top, uint64_t distance)
 	memory_own((uint64_t)__ehdr_start, (uint64_t)_end);
 	if (image_read(&program, descriptors.program) != IMAGE_GOOD)
 		check(-ENOEXEC, "its headers have changed");
-	start_translator(map_program(&program));
+	code = map_program(&program);
 	if (program.has_interpreter)
 		map_interpreter(&program, &interpreter);
+	start_translator(code);
 	place_heap(&program);
 	note_vdso(&stack);
 	fs_boot(stack_auxv(&stack, AT_HWCAP2));

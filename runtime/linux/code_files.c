@@ -32,6 +32,11 @@ const struct store_file *code_file(uint32_t number)
 	return &files[number];
 }
 
+uint32_t code_files_known(void)
+{
+	return nr_files;
+}
+
 void code_files_copy(struct store_file *to)
 {
 	memcpy(to, files, sizeof(files));

@@ -30,6 +30,8 @@ bool code_file_is_settled(const struct store_file *file);
 /* The number by which the map knows the file of @fd; 0: it cannot be told from others. */
 uint32_t code_file_number(int fd);
 const struct store_file *code_file(uint32_t number);
+/* How many have one: those that get one later have higher ones. */
+uint32_t code_files_known(void);
 /* All of them, by number. */
 void code_files_copy(struct store_file *to);
 

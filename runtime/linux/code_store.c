@@ -2,6 +2,7 @@
 #include "runtime/linux/code_store.h"
 
 #include <asm/mman.h>
+#include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/resource.h>
 
@@ -31,6 +32,7 @@ struct image {
 	struct {
 		uint64_t start, end, offset;
 		uint32_t file;
+		bool shown; /* mapped by the time that any code is executed; else withheld */
 	} ranges[RANGES_MAX];
 	struct store_file files[CODE_FILES_MAX];
 };
@@ -40,6 +42,7 @@ struct image {
 static struct store_head *head; /* NULL: there is no store */
 
 static struct store_file program;
+static uint32_t first_files; /* those with numbers below are mapped before any code is executed */
 
 /* Of the caches that began with one, by number. */
 static const struct image *images[CACHES_MAX];
@@ -140,48 +143,49 @@ static bool has_begun_twice(const struct store_key *key)
 
 static bool is_same(const struct image *image, unsigned int n, const struct range *range)
 {
-	return range->file && !(range->prot & PROT_WRITE) &&
+	return range->file && range->prot & PROT_EXEC && !(range->prot & PROT_WRITE) &&
 	       range->offset - range->start == image->ranges[n].offset - image->ranges[n].start &&
 	       code_file_same(code_file(range->file), &image->files[image->ranges[n].file]);
 }
 
-/*
- * Calls @differs with each piece from @start to @end where there is other code than what the image
- * was made from, until that says true.
- */
-static bool compare(const struct image *image, uint64_t start, uint64_t end,
-		    bool (*differs)(uint64_t start, uint64_t end))
+/* Whether all of the range has the code that the image was made from. */
+static bool is_there(const struct image *image, unsigned int n)
 {
-	for (unsigned int n = 0; n < image->nr_ranges; n++) {
-		const uint64_t first =
-			image->ranges[n].start > start ? image->ranges[n].start : start;
-		const uint64_t last = image->ranges[n].end < end ? image->ranges[n].end : end;
+	const struct range *range;
 
-		for (const struct range *r = map_from(first); r && r->start < last; r = map_next(r))
-			if (r->prot & PROT_EXEC && r->kind != RANGE_OWN && !is_same(image, n, r) &&
-			    differs(r->start > first ? r->start : first,
-				    r->end < last ? r->end : last))
-				return true;
+	for (uint64_t at = image->ranges[n].start; at < image->ranges[n].end; at = range->end) {
+		range = map_at(at);
+		if (!range || !is_same(image, n, range))
+			return false;
 	}
-	return false;
+	return true;
 }
 
-static bool found(uint64_t start, uint64_t end)
+static bool is_usable(const struct image *image)
 {
-	return start < end;
+	for (unsigned int n = 0; n < image->nr_ranges; n++)
+		if (image->ranges[n].shown && !is_there(image, n))
+			return false;
+	return true;
 }
 
-static bool forget(uint64_t start, uint64_t end)
+/* What lies from @start to @end is there, as far as the map knows. */
+static void show(struct cache *cache, const struct image *image, uint64_t start, uint64_t end)
 {
-	translate_invalidate(start, end);
-	return false;
+	for (unsigned int n = 0; n < image->nr_ranges; n++)
+		if (!image->ranges[n].shown && image->ranges[n].start < end &&
+		    image->ranges[n].end > start && is_there(image, n))
+			cache_show(cache, image->ranges[n].start >> PAGE_SHIFT,
+				   (image->ranges[n].end - 1) >> PAGE_SHIFT);
 }
 
 void code_store_mapped(uint64_t start, uint64_t end)
 {
-	for (unsigned int n = 0; n < CACHES_MAX; n++)
+	struct cache *cache;
+
+	for (unsigned int n = 0; (cache = cache_number(n)); n++)
 		if (images[n])
-			compare(images[n], start, end, forget);
+			show(cache, images[n], start, end);
 }
 
 static bool map_piece(const struct cache *cache, const struct snapshot_piece *piece, int fd,
@@ -210,7 +214,7 @@ static bool map_pieces(const struct cache *cache, const struct snapshot *s, uint
 	return true;
 }
 
-const struct snapshot *memory_kept(const struct cache *cache, bool *spoiled)
+bool memory_kept(struct cache *cache, bool *spoiled)
 {
 	const struct store_entry *entry;
 	const struct image *image;
@@ -218,30 +222,34 @@ const struct snapshot *memory_kept(const struct cache *cache, bool *spoiled)
 	bool writing;
 	int64_t at;
 
+	if (!first_files)
+		first_files = code_files_known();
 	if (!head || cache_traces(cache))
-		return NULL;
+		return false;
 	key = key_of(cache);
 	entry = find(&key, &writing);
 	if (!entry) {
 		begin(&key);
-		return NULL;
+		return false;
 	}
 	at = apart_map(IMAGE_HEAD, PROT_READ, MAP_PRIVATE, descriptors.arena, STORE_AT + entry->at);
 	if (sys_failed(at))
-		return NULL;
+		return false;
 	image = (const struct image *)at;
-	if (compare(image, 0, UINT64_MAX, found)) {
+	if (!is_usable(image)) {
 		sys(__NR_munmap, at, IMAGE_HEAD);
-		return NULL;
+		return false;
 	}
 	if (!map_pieces(cache, &image->snapshot, STORE_AT + entry->at + IMAGE_HEAD)) {
 		sys(__NR_munmap, at, IMAGE_HEAD);
 		*spoiled = true;
-		return NULL;
+		return false;
 	}
 	map_add(&(struct range){(uint64_t)at, (uint64_t)at + IMAGE_HEAD, .kind = RANGE_OWN});
 	images[cache_inside(cache) - 1] = image;
-	return &image->snapshot;
+	snapshot_adopt(cache, &image->snapshot);
+	show(cache, image, 0, UINT64_MAX);
+	return true;
 }
 
 /* ---- leaving one ---- */
@@ -291,16 +299,49 @@ static void add_range(const struct range *range)
 	leaving.ranges[n].end = range->end;
 	leaving.ranges[n].offset = range->offset;
 	leaving.ranges[n].file = range->file;
+	leaving.ranges[n].shown = range->file < first_files;
 	leaving.nr_ranges++;
+}
+
+static unsigned int range_of(uint64_t page)
+{
+	unsigned int n = 0;
+
+	while (n < leaving.nr_ranges && (page < leaving.ranges[n].start >> PAGE_SHIFT ||
+					 page >= leaving.ranges[n].end >> PAGE_SHIFT))
+		n++;
+	return n;
+}
+
+static unsigned int group(uint64_t page)
+{
+	const unsigned int n = range_of(page);
+
+	if (n == leaving.nr_ranges)
+		return CACHE_GROUP_NONE;
+	return leaving.ranges[n].shown ? CACHE_GROUP_SHOWN : CACHE_GROUPS + n;
+}
+
+static int64_t pagemap; /* proc_pid_pagemap(5) */
+
+#define PAGEMAP_PRESENT (1UL << 63)
+#define PAGEMAP_SWAPPED (1UL << 62)
+#define PAGEMAP_FILE	(1UL << 61)
+
+/* A debugger, or who writes to /proc/PID/mem, changes pages that the program may not write, which
+ * are copies then. */
+static bool is_of_file(uint64_t page)
+{
+	uint64_t is;
+
+	if (sys(__NR_pread64, pagemap, &is, sizeof(is), page * sizeof(is)) != sizeof(is))
+		return false;
+	return !(is & PAGEMAP_SWAPPED) && (!(is & PAGEMAP_PRESENT) || is & PAGEMAP_FILE);
 }
 
 static bool is_kept(uint64_t page)
 {
-	for (unsigned int n = 0; n < leaving.nr_ranges; n++)
-		if (page >= leaving.ranges[n].start >> PAGE_SHIFT &&
-		    page < leaving.ranges[n].end >> PAGE_SHIFT)
-			return true;
-	return false;
+	return range_of(page) < leaving.nr_ranges && is_of_file(page);
 }
 
 static bool put(const void *from, uint64_t size, uint64_t offset)
@@ -402,6 +443,7 @@ static void leave(struct cache *cache)
 	snapshot_take(cache, &leaving.snapshot);
 	populate(cache, &leaving.snapshot);
 	cache_forget_unless(cache, is_kept);
+	cache_withhold(cache, group);
 	snapshot_take(cache, &leaving.snapshot);
 	size = size_of(&leaving.snapshot);
 	entry = take_entry(size, &at);
@@ -440,12 +482,15 @@ void code_store_leave(const struct thread *thread)
 	if (!any || !may_write())
 		return;
 	translate_lock();
+	pagemap = sys(__NR_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	leaving.nr_ranges = 0;
 	for (const struct range *r = map_from(0); r; r = map_next(r))
 		add_range(r);
 	code_files_copy(leaving.files);
 	for (unsigned int n = 0; (cache = cache_number(n)); n++)
-		if (is_worth(cache))
+		if (!sys_failed(pagemap) && is_worth(cache))
 			leave(cache);
+	if (!sys_failed(pagemap))
+		sys(__NR_close, pagemap);
 	translate_unlock();
 }

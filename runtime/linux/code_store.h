@@ -6,8 +6,8 @@
  *
  * Only code is kept that is what a file has, mapped privately and never writable, and where that
  * file, by all that stat(2) says of it, is mapped at the same address again it is the same code. So
- * the window (window.h) is the same in all processes of a run. Where something else gets mapped,
- * what is kept is forgotten (code_store_mapped()).
+ * the window (window.h) is the same in all processes of a run. Until then what was made of it is
+ * withheld (cache_withhold()).
  */
 #ifndef RUNTIME_LINUX_CODE_STORE_H
 #define RUNTIME_LINUX_CODE_STORE_H

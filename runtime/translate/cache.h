@@ -249,6 +249,19 @@ void cache_forget_pages(struct cache *cache, uint64_t first, uint64_t last);
 /* Kills what was made of other pages than those that are @kept. */
 void cache_forget_unless(struct cache *cache, bool (*kept)(uint64_t page));
 
+enum { CACHE_GROUP_NONE, CACHE_GROUP_SHOWN, CACHE_GROUPS };
+
+/*
+ * Pages have groups, CACHE_GROUPS and up. What was made of them is not found any more until it is
+ * shown, a whole group at a time: it stays as it is, but nobody gets there, from other groups
+ * either. Of pages of CACHE_GROUP_SHOWN everything is found, and what was made of pages of none, or
+ * of several groups, is killed.
+ */
+void cache_withhold(struct cache *cache, unsigned int (*group)(uint64_t page));
+
+/* Finds again what was withheld of pages @first to @last. */
+void cache_show(struct cache *cache, uint64_t first, uint64_t last);
+
 /* The fragment that has code at @offset, or NULL. */
 struct fragment *cache_fragment_at(const struct cache *cache, uint32_t offset);
 

@@ -3,7 +3,8 @@
  * How the memory of a code cache is laid out:
  *
  *	code	ways out | constants | fragments ... | stubs, by number of target
- *	meta	fragments | entries | their levels | targets | exits | pages | sources | the hash
+ *	meta	fragments | entries | their levels | what is withheld of them | targets | exits | pages |
+ *		sources | the hash
  *	blocks	descriptions | their code, from both ends
  */
 #ifndef RUNTIME_TRANSLATE_CACHE_MEMORY_H
@@ -40,6 +41,7 @@ struct meta {
 	struct fragment fragments[MAX_FRAGMENTS];
 	struct entry entries[MAX_ENTRIES];
 	uint16_t levels[MAX_ENTRIES];
+	uint32_t withheld[MAX_ENTRIES]; /* their bodies, or PAD_ALONE: cache_withhold() */
 	struct target targets[MAX_TARGETS];
 	struct exit exits[MAX_EXITS];
 	_Alignas(PAGE_SIZE) struct page pages[PAGE_SLOTS];

@@ -50,17 +50,14 @@ bool translate_has_emitted(uint64_t address)
 static bool add(const struct translate_memory *memory, const struct instrumentation *does)
 {
 	struct cache *cache = &caches[nr_caches];
-	const struct snapshot *kept;
-	bool spoiled = false;
+	bool spoiled = false, kept;
 
 	cache->does = *does;
 	cache_init(cache, memory);
 	/* What is kept goes by the memory map, and is told what changes there once it is known. */
 	translate_lock();
 	kept = memory_kept(cache, &spoiled);
-	if (kept)
-		snapshot_adopt(cache, kept);
-	else if (spoiled)
+	if (!kept && spoiled)
 		cache_init(cache, memory);
 	if (!kept)
 		cache_begin(cache);

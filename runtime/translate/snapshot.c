@@ -56,6 +56,8 @@ static void add_meta(const struct cache *cache, struct snapshot *s)
 	ADD_ARRAY(cache, s, fragments, s->nr_fragments);
 	add(cache, s, SNAPSHOT_META, cache->lookup.entries, s->nr_entries * sizeof(struct entry));
 	ADD_ARRAY(cache, s, levels, s->nr_entries);
+	add(cache, s, SNAPSHOT_META, cache->meta->withheld,
+	    s->nr_entries * sizeof(*cache->meta->withheld));
 	ADD_ARRAY(cache, s, targets, s->nr_targets);
 	ADD_ARRAY(cache, s, exits, s->nr_exits);
 	ADD_ARRAY(cache, s, pages, PAGE_SLOTS);

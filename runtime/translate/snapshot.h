@@ -49,10 +49,10 @@ void *snapshot_place(const struct cache *cache, const struct snapshot_piece *pie
 void snapshot_adopt(struct cache *cache, const struct snapshot *s);
 
 /*
- * What the translator calls (runtime/linux/code_store.c, or a test): puts pieces of such a cache as
- * @cache, which is empty, where they belong, and says what of; NULL: there is nothing, and @cache is
- * as it was, or @spoiled, and all of its memory is empty. With the translator locked.
+ * What the translator calls (runtime/linux/code_store.c, or a test): makes @cache, which is empty,
+ * what one like it was. False: there is none, and @cache is as it was, or @spoiled, and all of its
+ * memory is empty. With the translator locked.
  */
-const struct snapshot *memory_kept(const struct cache *cache, bool *spoiled);
+bool memory_kept(struct cache *cache, bool *spoiled);
 
 #endif

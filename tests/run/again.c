@@ -9,13 +9,17 @@
 #include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -176,8 +180,110 @@ static void moved(void)
 	exit(call(at));
 }
 
-static const char *const parts[] = {"_of_memory", "_made_executable", "_changed", "_unmapped",
-				    "_moved"};
+/* ---- memory that is executable, or is not, without a call that says so ---- */
+
+static void attached(void)
+{
+	int id = shmget(IPC_PRIVATE, SIZE, IPC_CREAT | 0700);
+	uint8_t *at = shmat(id, NULL, 0);
+
+	put_function(at, 90);
+	need(!shmdt(at));
+	at = shmat(id, AT, SHM_EXEC);
+	need(!shmctl(id, IPC_RMID, NULL) && at == AT);
+	exit(call(at));
+}
+
+static uint8_t *map_data(void)
+{
+	uint8_t *at = mmap(AT, SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	need(at == AT);
+	put_function(at, 100);
+	return at;
+}
+
+static void implied(void)
+{
+	need(personality(READ_IMPLIES_EXEC) != -1);
+	exit(call(map_data()));
+}
+
+static void duplicated(void)
+{
+	uint8_t *other = mmap(NULL, SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	put_function(other, 110);
+	need(mremap(other, 0, SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, AT) == AT);
+	exit(call(AT));
+}
+
+static void grown(void)
+{
+	uint8_t *above = (uint8_t *)AT + SIZE;
+
+	need(mmap(above, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_GROWSDOWN, -1,
+		  0) == above);
+	while (above > (uint8_t *)AT)
+		*(volatile uint8_t *)(above -= 4096) = 0;
+	put_function(above, 120);
+	exit(call(above));
+}
+
+static void data(void)
+{
+	no_core();
+	exit(call(map_data()));
+}
+
+static void nothing_there(void)
+{
+	no_core();
+	exit(call(AT));
+}
+
+/* What is to differ from the file is in the constant of the first instruction. */
+#define CONSTANT_AT ((char *)AT + 1)
+
+static void written(void)
+{
+	const uint8_t value = 130;
+	void *at = map_argument();
+	int fd = open("/proc/self/mem", O_RDWR);
+
+	need(pwrite(fd, &value, 1, (off_t)CONSTANT_AT) == 1);
+	exit(call(at));
+}
+
+/* As a debugger does, which is told on standard error what it cannot do. */
+static void poked(void)
+{
+	int status;
+	long word;
+	pid_t pid = fork();
+
+	if (!pid) {
+		void *at = map_argument();
+
+		need(!ptrace(PTRACE_TRACEME, 0, NULL, NULL));
+		raise(SIGSTOP);
+		exit(call(at));
+	}
+	need(freopen("/dev/null", "w", stderr));
+	need(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status));
+	word = ptrace(PTRACE_PEEKTEXT, pid, CONSTANT_AT, NULL);
+	need(!ptrace(PTRACE_POKETEXT, pid, CONSTANT_AT, (word & ~0xffL) | 140));
+	need(!ptrace(PTRACE_DETACH, pid, NULL, NULL));
+	need(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	exit(WEXITSTATUS(status));
+}
+
+static const char *const parts[] = {
+	"_of_memory", "_made_executable", "_changed", "_unmapped", "_moved",	    "_attached",
+	"_implied",   "_duplicated",	  "_grown",   "_data",	   "_nothing_there"};
 
 /* ---- cases ---- */
 
@@ -213,7 +319,8 @@ static void first(const char *part)
 
 	settle("/proc/self/exe");
 	settle(file);
-	again(part, file, 0);
+	for (int i = 0; i < 3; i++)
+		again(part, file, 0);
 	often(file, 0);
 }
 
@@ -225,6 +332,16 @@ static void changed_first(void)
 static void memory_first(void)
 {
 	first("_made_executable");
+}
+
+static void written_first(void)
+{
+	first("_written");
+}
+
+static void poked_first(void)
+{
+	first("_poked");
 }
 
 /* Whether it has code that another process has left: natively nobody asks. */
@@ -302,6 +419,8 @@ const struct test_case cases[] = {
 	{"other-code", other_code},
 	{"changed-first", changed_first},
 	{"memory-first", memory_first},
+	{"written-first", written_first},
+	{"poked-first", poked_first},
 	{"is-found", is_found},
 	{"limited", limited},
 	{"filtered-by-prctl", filtered_by_prctl},
@@ -313,6 +432,14 @@ const struct test_case cases[] = {
 	{"_changed", changed},
 	{"_unmapped", unmapped},
 	{"_moved", moved},
+	{"_attached", attached},
+	{"_implied", implied},
+	{"_duplicated", duplicated},
+	{"_grown", grown},
+	{"_data", data},
+	{"_nothing_there", nothing_there},
+	{"_written", written},
+	{"_poked", poked},
 	{"_found", found},
 	{"_nothing", nothing},
 	{NULL, NULL},
