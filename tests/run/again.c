@@ -370,6 +370,46 @@ static void is_found(void)
 		again("_found", "", 0);
 }
 
+/* ---- where the program's memory lies, without randomness ---- */
+
+static void place(void)
+{
+	void *at = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	need(write(STDOUT_FILENO, &at, sizeof(at)) == sizeof(at));
+}
+
+static void *place_of_another(void)
+{
+	int fds[2];
+	void *at;
+	pid_t pid;
+
+	need(!pipe(fds));
+	pid = fork();
+	if (!pid) {
+		dup2(fds[1], STDOUT_FILENO);
+		execl("/proc/self/exe", case_argv[0], "_place", NULL);
+		_exit(99);
+	}
+	need(read(fds[0], &at, sizeof(at)) == sizeof(at));
+	close(fds[0]);
+	close(fds[1]);
+	waitpid(pid, NULL, 0);
+	return at;
+}
+
+static void same_places(void)
+{
+	void *first;
+
+	need(personality(ADDR_NO_RANDOMIZE) != -1);
+	settle("/proc/self/exe");
+	first = place_of_another();
+	for (int i = 0; i < 4; i++)
+		say("%s\n", place_of_another() == first ? "the same" : "another");
+}
+
 /* ---- who cannot leave anything, and is the first that would ---- */
 
 static void limited(void)
@@ -422,6 +462,7 @@ const struct test_case cases[] = {
 	{"written-first", written_first},
 	{"poked-first", poked_first},
 	{"is-found", is_found},
+	{"same-places", same_places},
 	{"limited", limited},
 	{"filtered-by-prctl", filtered_by_prctl},
 	{"filtered", filtered},
@@ -441,6 +482,7 @@ const struct test_case cases[] = {
 	{"_written", written},
 	{"_poked", poked},
 	{"_found", found},
+	{"_place", place},
 	{"_nothing", nothing},
 	{NULL, NULL},
 };
