@@ -51,7 +51,6 @@ struct core_settings {
 	uint32_t trace_type;		    /* likewise; 0: there is none */
 	uint32_t host;			    /* 1: the kernel counts what it can */
 	uint32_t vendor;		    /* enum core_vendor */
-	uint32_t seccomp;		    /* the mode that the run has begun in */
 	struct machine machine;		    /* that the model computes; zeros: the reference one */
 };
 

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -185,7 +184,6 @@ static void settle(const struct monitor_options *options)
 		.trace_type = TRACE_TYPE,
 		.host = options->host && kernel_has_events(),
 		.vendor = vendor_here(),
-		.seccomp = (uint32_t)prctl(PR_GET_SECCOMP),
 		.machine = options->machine,
 	};
 

@@ -23,6 +23,7 @@
 #include "runtime/fs.h"
 #include "runtime/linux/brk.h"
 #include "runtime/linux/code_store.h"
+#include "runtime/linux/confined.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
@@ -58,6 +59,7 @@ static void read_handover(const char *text)
 		die("%s", wrong);
 	descriptors = handover.descriptors;
 	owner = handover.owner;
+	confined_boot(handover.confined);
 	filename = handover.filename;
 }
 

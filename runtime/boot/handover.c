@@ -39,13 +39,14 @@ static bool next_descriptor(const char **text, int *fd)
 static bool read_rest(struct handover *handover, const char *text)
 {
 	struct descriptors *fds = &handover->descriptors;
-	uint64_t owner;
+	uint64_t owner, confined;
 
 	if (!next_descriptor(&text, &fds->arena) || !next_descriptor(&text, &fds->monitor) ||
 	    !next_descriptor(&text, &fds->runtime) || !next_descriptor(&text, &fds->program) ||
-	    !next_number(&text, UINT32_MAX, &owner) || !*text)
+	    !next_number(&text, UINT32_MAX, &owner) || !next_number(&text, 1, &confined) || !*text)
 		return false;
 	handover->owner = (uint32_t)owner;
+	handover->confined = confined;
 	handover->filename = text;
 	return true;
 }

@@ -6,6 +6,7 @@
 #ifndef RUNTIME_BOOT_HANDOVER_H
 #define RUNTIME_BOOT_HANDOVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "runtime/linux/descriptors.h"
@@ -13,6 +14,7 @@
 struct handover {
 	struct descriptors descriptors;
 	uint32_t owner;	      /* of the thread's page in the arena; 0: it has none */
+	bool confined;
 	const char *filename; /* within the text */
 };
 

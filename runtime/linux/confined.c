@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/linux/confined.h"
 
-#include <linux/prctl.h>
-
-#include "core/core.h"
-#include "runtime/linux/arena.h"
 #include "runtime/linux/syscalls.h"
-#include "runtime/sys.h"
 
 static bool begun;
 
@@ -20,12 +15,9 @@ static void begin(void)
 	__atomic_store_n(&begun, true, __ATOMIC_RELAXED);
 }
 
-void confined_boot(void)
+void confined_boot(bool before)
 {
-	const int64_t outside = arena_header() ? core_settings()->seccomp : 0;
-
-	if (sys(__NR_prctl, PR_GET_SECCOMP) != outside)
-		begin();
+	begun = before;
 }
 
 int64_t sys_seccomp(struct thread *thread, struct syscall *call)

@@ -11,7 +11,8 @@
 /* Whether any thread of the process has done so, or the image before, since the run began. */
 bool confined(void);
 
-/* Boot, with the arena attached, if there is one. */
-void confined_boot(void);
+/* Boot: whether the image before was (abi/handover.h). The mode of seccomp(2) does not tell where the
+ * run has begun under a filter, as in a container. */
+void confined_boot(bool before);
 
 #endif

@@ -9,6 +9,7 @@
 #include "core/core.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/code_store.h"
+#include "runtime/linux/confined.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/event_calls.h"
@@ -154,9 +155,10 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 	struct lists lists = {0};
 	int64_t error;
 
-	format(handover, sizeof(handover), HANDOVER_NAME "%d,%d,%d,%d,%d,%u,%s",
+	format(handover, sizeof(handover), HANDOVER_NAME "%d,%d,%d,%d,%d,%u,%d,%s",
 	       (int64_t)HANDOVER_VERSION, (int64_t)descriptors.arena, (int64_t)descriptors.monitor,
-	       (int64_t)descriptors.runtime, (int64_t)program, (uint64_t)owner, exec->filename);
+	       (int64_t)descriptors.runtime, (int64_t)program, (uint64_t)owner, (int64_t)confined(),
+	       exec->filename);
 	error = make_lists(exec, argv, envp, handover, &lists);
 	if (!error && thread) {
 		thread->task->exec_lists = lists.argv;

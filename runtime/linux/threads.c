@@ -21,7 +21,6 @@
 #include "runtime/linux/event_joined.h"
 #include "runtime/linux/clock_timer.h"
 #include "runtime/linux/code_store.h"
-#include "runtime/linux/confined.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/exec.h"
 #include "runtime/linux/faults.h"
@@ -84,11 +83,11 @@ static void stand_in(struct task *task)
 
 struct thread *threads_boot(uint32_t owner)
 {
-	arena_boot(owner);
-	confined_boot();
-	struct task *task = slot_new();
+	struct task *task;
 	struct thread *before;
 
+	arena_boot(owner);
+	task = slot_new();
 	if (!task)
 		die("no memory for a thread");
 	task->stack.ss_flags = SS_DISABLE;

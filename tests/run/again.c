@@ -451,6 +451,23 @@ static void filtered_and_executed(void)
 	execl("/proc/self/exe", case_argv[0], "_nothing", NULL);
 }
 
+/* A run that has begun under a filter, as all do in a container, where a program sets another. */
+static void filtered_twice(void)
+{
+	static struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	const char *tally = getenv("TALLY");
+
+	need(tally && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	need(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &(struct sock_fprog){1, &all}));
+	execl(tally, "tally", "run", "--", case_argv[0], "_filtered_often", NULL);
+}
+
+static void filtered_often(void)
+{
+	for (int i = 0; i < 3; i++)
+		again("filtered-and-executed", "", 0);
+}
+
 static void nothing(void)
 {
 }
@@ -467,6 +484,8 @@ const struct test_case cases[] = {
 	{"filtered-by-prctl", filtered_by_prctl},
 	{"filtered", filtered},
 	{"filtered-and-executed", filtered_and_executed},
+	{"filtered-twice", filtered_twice},
+	{"_filtered_often", filtered_often},
 	{"_of_file", of_file},
 	{"_of_memory", of_memory},
 	{"_made_executable", made_executable},
