@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/core.h"
+#include "monitor/memory_limit.h"
 #include "monitor/monitor.h"
 
 /* As the kernel has them without being told. */
@@ -207,9 +208,9 @@ static bool map(int fd)
 /* How much all processes together may leave. */
 static uint64_t room(void)
 {
-	const uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t share = memory_limit() / 16;
 
-	return memory / 16 < STORE_ROOM ? memory / 16 : STORE_ROOM;
+	return share < STORE_ROOM ? share : STORE_ROOM;
 }
 
 /* Where there is no random number, each process has one of its own, and leaves nothing. */
