@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/linux/confined.h"
 
-#include "runtime/linux/syscalls.h"
-
 static bool begun;
 
 bool confined(void)
@@ -10,7 +8,7 @@ bool confined(void)
 	return __atomic_load_n(&begun, __ATOMIC_RELAXED);
 }
 
-static void begin(void)
+void confined_now(void)
 {
 	__atomic_store_n(&begun, true, __ATOMIC_RELAXED);
 }
@@ -18,10 +16,4 @@ static void begin(void)
 void confined_boot(bool before)
 {
 	begun = before;
-}
-
-int64_t sys_seccomp(struct thread *thread, struct syscall *call)
-{
-	begin();
-	return syscall_pass(thread, call);
 }

@@ -18,6 +18,7 @@
 #include "runtime/linux/event_feed.h"
 #include "runtime/linux/event_request.h"
 #include "runtime/linux/proc.h"
+#include "runtime/linux/seccomp.h"
 #include "runtime/linux/tasks.h"
 #include "runtime/linux/threads.h"
 #include "runtime/say.h"
@@ -240,7 +241,7 @@ int64_t sys_prctl(struct thread *thread, struct syscall *call)
 	case PR_SET_NAME:
 		return named(thread, call);
 	case PR_SET_SECCOMP:
-		return sys_seccomp(thread, call);
+		return seccomp_prctl(thread, call);
 	case PR_TASK_PERF_EVENTS_DISABLE:
 		return switch_created(thread, call, false);
 	case PR_TASK_PERF_EVENTS_ENABLE:

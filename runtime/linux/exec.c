@@ -146,6 +146,12 @@ static void tell_of_failure(struct thread *thread)
 	core_task_comm(&thread->events, &thread->events, comm);
 }
 
+/* The filters that it is under let the runtime pass by where its text lies, which will be elsewhere. */
+static bool is_confined(const struct thread *thread)
+{
+	return confined() || (thread && thread->task->seccomp);
+}
+
 /* Becomes tally-rt again. @program stays open in it. */
 static int64_t become(struct thread *thread, const struct exec *exec, int program, uint64_t argv,
 		      uint64_t envp)
@@ -157,7 +163,7 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 
 	format(handover, sizeof(handover), HANDOVER_NAME "%d,%d,%d,%d,%d,%u,%d,%s",
 	       (int64_t)HANDOVER_VERSION, (int64_t)descriptors.arena, (int64_t)descriptors.monitor,
-	       (int64_t)descriptors.runtime, (int64_t)program, (uint64_t)owner, (int64_t)confined(),
+	       (int64_t)descriptors.runtime, (int64_t)program, (uint64_t)owner, (int64_t)is_confined(thread),
 	       exec->filename);
 	error = make_lists(exec, argv, envp, handover, &lists);
 	if (!error && thread) {

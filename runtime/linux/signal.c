@@ -146,6 +146,9 @@ static void note(struct thread *thread, const siginfo_t *info, const struct sign
 	if (info->si_code == SI_SIGIO)
 		to->info.si_code = info->si_band & POLLHUP ? POLL_HUP : POLL_IN;
 	signal_trap_told(&to->info);
+	/* The kernel has seen the call in syscall_pass(). */
+	if (info->si_signo == SIGSYS && info->si_code == SYS_SECCOMP)
+		to->info.si_call_addr = (void *)thread->regs.rip;
 	to->trap = registers->trapno;
 	to->error = registers->err;
 	to->cr2 = registers->cr2;

@@ -13,8 +13,10 @@
 #include "runtime/linux/event_joined.h"
 #include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
+#include "runtime/linux/seccomp.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/switches.h"
+#include "runtime/linux/task.h"
 #include "runtime/linux/tasks.h"
 #include "runtime/linux/threads.h"
 #include "runtime/thread.h"
@@ -80,9 +82,6 @@ static syscall_handler *const handlers[] = {
 	[__NR_setns] = sys_namespaces,
 	[__NR_unshare] = sys_namespaces,
 
-	/* after which not every call can be made */
-	[__NR_seccomp] = sys_seccomp,
-
 	/* another program */
 	[__NR_execve] = sys_execve,
 	[__NR_execveat] = sys_execveat,
@@ -91,6 +90,9 @@ static syscall_handler *const handlers[] = {
 	[__NR_ptrace] = sys_ptrace,
 
 	[__NR_rseq] = sys_absent,
+
+	/* what the program may call */
+	[__NR_seccomp] = sys_seccomp,
 
 	/* signals */
 	[__NR_epoll_pwait] = sys_epoll_pwait,
@@ -166,33 +168,46 @@ bool syscall_was_made(uint64_t rip)
 	return rip == (uint64_t)syscall_pass_made;
 }
 
+/* Of @call that no filter refuses. */
+static int64_t make(struct thread *thread, struct syscall *call)
+{
+	uint32_t number = (uint32_t)call->number; /* more bits the kernel does not look at */
+	syscall_handler *handler = NULL;
+	int64_t result = EVENT_CALL_OTHER;
+
+	descriptors_hide(call);
+	if (event_calls_any())
+		result = event_call(thread, call);
+	if (result != EVENT_CALL_OTHER)
+		return result;
+	if (number < sizeof(handlers) / sizeof(*handlers))
+		handler = handlers[number];
+	if (!handler && files_takes_path(number))
+		handler = sys_path;
+	return handler ? handler(thread, call) : syscall_pass(thread, call);
+}
+
 void linux_syscall(struct thread *thread)
 {
 	struct regs *regs = &thread->regs;
+	const struct task *task = thread->task;
+	int64_t result;
 
-	if (event_call_quick(thread))
+	if (!task->seccomp && event_call_quick(thread))
 		return;
 	struct syscall call = {
 		.number = regs->gpr[REG_RAX],
 		.args = {regs->gpr[REG_RDI], regs->gpr[REG_RSI], regs->gpr[REG_RDX],
 			 regs->gpr[REG_R10], regs->gpr[REG_R8], regs->gpr[REG_R9]},
 	};
-	uint32_t number = (uint32_t)call.number; /* more bits the kernel does not look at */
-	syscall_handler *handler = NULL;
-	int64_t result = EVENT_CALL_OTHER;
 
 	/* At once: what it brings would have the call given up, and begun again, again and again.
 	 */
 	clock_timer_stop(thread);
-	descriptors_hide(&call);
-	if (event_calls_any())
-		result = event_call(thread, &call);
-	if (number < sizeof(handlers) / sizeof(*handlers))
-		handler = handlers[number];
-	if (!handler && files_takes_path(number))
-		handler = sys_path;
-	if (result == EVENT_CALL_OTHER)
-		result = handler ? handler(thread, &call) : syscall_pass(thread, &call);
+	if (task->seccomp && seccomp_refuses(task, &call))
+		result = seccomp_refused(thread, &call);
+	else
+		result = make(thread, &call);
 	event_joined_forward();
 	tasks_update(thread);
 	if (result == SYSCALL_REGISTERS_SET)

@@ -86,7 +86,7 @@ int64_t memory_map_call(struct thread *thread, struct syscall *call);
 syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys_shmat, sys_shmdt,
 	sys_read;
 
-/* confined.c: also prctl with PR_SET_SECCOMP */
+/* seccomp.c */
 syscall_handler sys_seccomp;
 
 /* limits.c: getrlimit, setrlimit, prlimit */

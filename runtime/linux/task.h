@@ -103,6 +103,9 @@ struct task {
 	int pid;	 /* of its thread group */
 	uint32_t detach; /* enum detach */
 
+	/* seccomp.h; NULL: none that is known */
+	const struct seccomp_filter *seccomp;
+
 	struct signal_actions *actions;
 	stack_t stack; /* sigaltstack(2) of the program, in the kernel's terms */
 

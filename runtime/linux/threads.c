@@ -229,6 +229,7 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	child->faults_held = 0;
 	child->faults_blocked = parent->task->faults_blocked;
 	child->stack = parent->task->stack;
+	child->seccomp = parent->task->seccomp;
 	/* Beside its parent in the same memory it has no alternate stack. */
 	if (flags & CLONE_VM && !(flags & CLONE_VFORK))
 		child->stack = (stack_t){.ss_flags = SS_DISABLE};
