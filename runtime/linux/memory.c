@@ -194,7 +194,7 @@ static void set_watched(uint64_t start, uint64_t end, bool watched)
 			continue;
 		if (watched)
 			prot &= ~(unsigned int)PROT_WRITE;
-		if (!sys(__NR_mprotect, r->start, r->end - r->start, prot))
+		if (!sys(__NR_mprotect, r->start, r->end - r->start, memory_readable(prot)))
 			r->watched = watched;
 	}
 	map_join(start, end);

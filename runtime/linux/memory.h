@@ -29,12 +29,12 @@ struct thread;
 #define PAGE_UP(at)   (((uint64_t)(at) + PAGE - 1) & -PAGE)
 
 /*
- * What can be executed gets PROT_READ from the kernel, as the processor has it anyway where no
+ * What can only be executed gets PROT_READ from the kernel, as the processor has it anyway where no
  * protection key forbids it: the translator reads code.
  */
 static inline uint64_t memory_readable(uint64_t prot)
 {
-	return prot & PROT_EXEC ? prot | PROT_READ : prot;
+	return (prot & (PROT_READ | PROT_WRITE | PROT_EXEC)) == PROT_EXEC ? prot | PROT_READ : prot;
 }
 
 /*

@@ -38,6 +38,24 @@ static bool known(uint64_t start, uint64_t end, bool *own)
 	return any;
 }
 
+/*
+ * From *@at on, up to @end, the next piece without anything of the runtime's: for the program there is a
+ * hole where that lies. With the translator locked.
+ */
+static bool next_piece(uint64_t *at, uint64_t end, uint64_t *to)
+{
+	for (const struct range *r = map_from(*at); r && r->start < end; r = map_next(r)) {
+		if (r->kind != RANGE_OWN)
+			continue;
+		*to = r->start;
+		if (r->start > *at)
+			return true;
+		*at = r->end;
+	}
+	*to = end;
+	return *at < end;
+}
+
 /* There is no code of the program's any more. */
 static void unmapped(uint64_t start, uint64_t end)
 {
@@ -135,10 +153,23 @@ int64_t sys_mmap(struct thread *thread, struct syscall *call)
 	return result;
 }
 
+/* With the translator locked. */
+static int64_t unmap(uint64_t start, uint64_t end)
+{
+	int64_t result = map_has_room() ? 0 : -ENOMEM;
+
+	for (uint64_t at = start, to; !result && next_piece(&at, end, &to); at = to) {
+		result = sys(__NR_munmap, at, to - at);
+		if (!result && map_remove(at, to))
+			unmapped(at, to);
+	}
+	return result;
+}
+
 int64_t sys_munmap(struct thread *thread, struct syscall *call)
 {
 	uint64_t start = call->args[0], end;
-	bool own, code = false;
+	bool own;
 	int64_t result;
 
 	if (!pages(start, call->args[1], &end))
@@ -146,16 +177,28 @@ int64_t sys_munmap(struct thread *thread, struct syscall *call)
 	window_freed(start, end);
 	if (!known(start, end, &own))
 		return syscall_pass(thread, call);
-	if (own)
-		return -EINVAL;
 	translate_lock();
-	result = map_has_room() ? sys(__NR_munmap, start, call->args[1]) : -ENOMEM;
-	if (!result)
-		code = map_remove(start, end);
-	if (code)
-		unmapped(start, end);
+	result = unmap(start, end);
 	translate_unlock();
 	return result;
+}
+
+static int64_t protect(struct thread *thread, struct syscall *call);
+
+/* As the kernel: what comes before the hole is protected. */
+static int64_t protect_before_own(struct thread *thread, struct syscall *call, uint64_t end)
+{
+	uint64_t start = call->args[0], at = start, to;
+	int64_t result = 0;
+	bool before;
+
+	translate_lock();
+	before = next_piece(&at, end, &to) && at == start;
+	translate_unlock();
+	call->args[1] = to - start;
+	if (before)
+		result = protect(thread, call);
+	return result ? result : -ENOMEM;
 }
 
 /* mprotect and pkey_mprotect */
@@ -169,7 +212,7 @@ static int64_t protect(struct thread *thread, struct syscall *call)
 		return syscall_pass(thread, call);
 	some = known(start, end, &own);
 	if (own)
-		return -EINVAL;
+		return protect_before_own(thread, call, end);
 	if (!some && !(prot & PROT_EXEC))
 		return syscall_pass(thread, call);
 	/* Of a stack, all below @start too: memory_code() finds it when it is executed. */
@@ -237,8 +280,10 @@ int64_t sys_mremap(struct thread *thread, struct syscall *call)
 	some = known(start, end, &own);
 	if (flags & MREMAP_FIXED && pages(to, new_size, &to_end))
 		some_to = known(to, to_end, &own_to);
-	if (own || own_to)
-		return -EINVAL;
+	if (own)
+		return -EFAULT;
+	if (own_to)
+		return -ENOMEM;
 	if (!some && !some_to)
 		return syscall_pass(thread, call);
 	memory_unwatch(start, end - start);
@@ -256,25 +301,38 @@ int64_t sys_mremap(struct thread *thread, struct syscall *call)
 	return result;
 }
 
+/*
+ * Advice may empty pages of their contents. As with the kernel a hole does not keep what is behind it from
+ * being advised; anything else that is wrong does.
+ */
+static int64_t advise(uint64_t start, uint64_t end, uint64_t advice, bool hole)
+{
+	int64_t result = hole ? -ENOMEM : 0;
+
+	translate_lock();
+	for (uint64_t at = start, to; next_piece(&at, end, &to); at = to) {
+		const int64_t error = sys(__NR_madvise, at, to - at, advice);
+
+		translate_invalidate(at, to);
+		if (error)
+			result = error;
+		if (error && error != -ENOMEM)
+			break;
+	}
+	translate_unlock();
+	return result;
+}
+
 int64_t sys_madvise(struct thread *thread, struct syscall *call)
 {
 	uint64_t start = call->args[0], end;
 	bool own = false, some = false;
-	int64_t result;
 
 	if (pages(start, call->args[1], &end))
 		some = known(start, end, &own);
-	if (own)
-		return -EINVAL;
 	if (!some)
 		return syscall_pass(thread, call);
-	/* Advice may empty pages of their contents. */
-	translate_lock();
-	result = sys(__NR_madvise, start, call->args[1], call->args[2]);
-	if (!result)
-		translate_invalidate(start, end);
-	translate_unlock();
-	return result;
+	return advise(start, end, call->args[2], own);
 }
 
 int64_t sys_shmat(struct thread *thread, struct syscall *call)

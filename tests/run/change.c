@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Code that changes: written by the program itself, by others, by the kernel, or mapped anew. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -579,7 +580,86 @@ static void case_mended_by_a_handler(void)
 	say("%d\n", call(base));
 }
 
+/* As the kernel shows it. */
+static void say_permissions(const char *at)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512], permissions[5];
+	unsigned long start, end;
+
+	need(maps);
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %4s", &start, &end, permissions) == 3 &&
+		    start <= (unsigned long)at && (unsigned long)at < end)
+			say("%s\n", permissions);
+	fclose(maps);
+}
+
+/* What may be written is read all the same by the processor, also where it is watched. */
+static void case_not_to_be_read(void)
+{
+	char *code = map(PAGE, PROT_WRITE | PROT_EXEC);
+
+	say_permissions(code);
+	for (int i = 0; i < 3; i++) {
+		put(code, i);
+		say("%d\n", call(code));
+	}
+	say("%d\n", *code);
+	need(mprotect(code, PAGE, PROT_WRITE | PROT_EXEC) == 0);
+	say_permissions(code);
+}
+
+static pthread_barrier_t begun, seen;
+
+static void *stay(void *unused)
+{
+	pthread_barrier_wait(&begun);
+	pthread_barrier_wait(&seen);
+	return unused;
+}
+
+/* A hole that the program has left is empty, whatever the runtime has put there meanwhile. */
+static void case_hole(void)
+{
+	enum { SIZE = 32 << 20, STACK = 64 << 10, THREADS = 40 };
+	char *stacks = map(THREADS * STACK, PROT_READ | PROT_WRITE);
+	char *hole = map(SIZE, PROT_READ), *top = hole + SIZE - PAGE;
+	pthread_t threads[THREADS];
+	pthread_attr_t attributes;
+	long went = 0;
+
+	need(!pthread_barrier_init(&begun, NULL, THREADS + 1));
+	need(!pthread_barrier_init(&seen, NULL, THREADS + 1));
+	need(!pthread_attr_init(&attributes));
+	need(!munmap(hole, SIZE));
+	for (int i = 0; i < THREADS; i++) {
+		need(!pthread_attr_setstack(&attributes, stacks + i * STACK, STACK));
+		need(!pthread_create(&threads[i], &attributes, stay, NULL));
+	}
+	pthread_barrier_wait(&begun);
+	need(mmap(hole + SIZE / 2, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		  0) == hole + SIZE / 2);
+	say("mprotect: %s\n", result_name(mprotect(top, PAGE, PROT_READ)));
+	say("madvise: %s\n", result_name(madvise(top, PAGE, MADV_DONTNEED)));
+	say("mremap: %s\n",
+	    mremap(top, PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED ? errno_name(errno) : "0");
+	/* What is before the hole, and what is behind it, is the program's. */
+	say("both: %s %s\n", result_name(madvise(hole, SIZE, MADV_WIPEONFORK)),
+	    result_name(mprotect(hole + SIZE / 2, SIZE / 2, PROT_NONE)));
+	say_permissions(hole + SIZE / 2);
+	say("neither: %s\n", result_name(madvise(hole, SIZE, MADV_REMOVE)));
+	say("munmap: %s\n", result_name(munmap(hole, SIZE)));
+	say("gone: %s\n", result_name(madvise(hole + SIZE / 2, PAGE, MADV_NORMAL)));
+	pthread_barrier_wait(&seen);
+	for (int i = 0; i < THREADS; i++)
+		went += !pthread_join(threads[i], NULL);
+	say("threads: %ld\n", went);
+}
+
 const struct test_case cases[] = {
+	{"not_to_be_read", case_not_to_be_read},
+	{"hole", case_hole},
 	{"written_again", case_written_again},
 	{"its_own_block", case_its_own_block},
 	{"data_beside_code", case_data_beside_code},
