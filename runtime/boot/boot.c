@@ -31,6 +31,7 @@
 #include "runtime/linux/tasks.h"
 #include "runtime/linux/thread_slots.h"
 #include "runtime/linux/threads.h"
+#include "runtime/linux/tsc.h"
 #include "runtime/linux/window.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
@@ -240,6 +241,7 @@ _Noreturn void boot(uint64_t *top, uint64_t distance)
 		start(&stack, filename);
 	descriptors_settle();
 	code_store_boot();
+	tsc_boot();
 	memory_own((uint64_t)__ehdr_start, (uint64_t)_end);
 	if (image_read(&program, descriptors.program) != IMAGE_GOOD)
 		check(-ENOEXEC, "its headers have changed");

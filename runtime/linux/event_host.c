@@ -41,11 +41,6 @@ bool core_host_whole(void)
 
 /* ---- times ---- */
 
-uint64_t core_host_tsc(void)
-{
-	return __builtin_ia32_rdtsc();
-}
-
 uint64_t core_host_clock(int clockid)
 {
 	struct {

@@ -21,6 +21,7 @@
 #include "runtime/linux/seccomp.h"
 #include "runtime/linux/tasks.h"
 #include "runtime/linux/threads.h"
+#include "runtime/linux/tsc.h"
 #include "runtime/say.h"
 #include "runtime/sys.h"
 
@@ -242,6 +243,8 @@ int64_t sys_prctl(struct thread *thread, struct syscall *call)
 		return named(thread, call);
 	case PR_SET_SECCOMP:
 		return seccomp_prctl(thread, call);
+	case PR_SET_TSC:
+		return tsc_prctl(thread, call);
 	case PR_TASK_PERF_EVENTS_DISABLE:
 		return switch_created(thread, call, false);
 	case PR_TASK_PERF_EVENTS_ENABLE:

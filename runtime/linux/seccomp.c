@@ -17,7 +17,9 @@
 #include "runtime/string.h"
 #include "runtime/sys.h"
 
-extern const char __ehdr_start[], _end[], syscall_pass_made[];
+extern const char syscall_pass_made[];
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
 
 enum { PREFIX = 8 };
 

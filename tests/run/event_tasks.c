@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -257,7 +258,38 @@ static void case_fork_beside_events(void)
 	say("children that went on: %d\n", done);
 }
 
+/* Whose time stamp counter may not be read; times are measured by it. */
+static void case_without_tsc(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.exclude_kernel = 1,
+	};
+	uint64_t before;
+	int fd;
+
+	no_core();
+	close(own_faults());
+	fd = own_event(&attr);
+	TRY(prctl(PR_SET_TSC, PR_TSC_SIGSEGV));
+	before = count_of(fd);
+	for (volatile int i = 0; i < 100000; i++)
+		;
+	say("time goes on: %d\n", count_of(fd) > before);
+	pid_t child = fork();
+	if (!child) {
+		__builtin_ia32_rdtsc();
+		_exit(0);
+	}
+	say_end("rdtsc", child);
+	TRY(prctl(PR_SET_TSC, PR_TSC_ENABLE));
+	say("read: %d\n", __builtin_ia32_rdtsc() != 0);
+}
+
 const struct test_case cases[] = {
+	{"without_tsc", case_without_tsc},
 	{"fork_beside_events", case_fork_beside_events},
 	{"another_process", case_another_process},
 	{"inherit", case_inherit},
