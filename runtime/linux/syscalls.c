@@ -78,7 +78,6 @@ static syscall_handler *const handlers[] = {
 	[__NR_mkdir] = sys_mkdir,
 	[__NR_mkdirat] = sys_mkdir,
 	[__NR_perf_event_open] = sys_perf_event_open,
-	[__NR_prctl] = sys_prctl,
 	[__NR_setns] = sys_namespaces,
 	[__NR_unshare] = sys_namespaces,
 
@@ -91,7 +90,8 @@ static syscall_handler *const handlers[] = {
 
 	[__NR_rseq] = sys_absent,
 
-	/* what the program may call */
+	/* what a program wants for itself */
+	[__NR_prctl] = sys_prctl,
 	[__NR_seccomp] = sys_seccomp,
 
 	/* signals */

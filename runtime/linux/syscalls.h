@@ -86,6 +86,9 @@ int64_t memory_map_call(struct thread *thread, struct syscall *call);
 syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys_shmat, sys_shmdt,
 	sys_read;
 
+/* prctl.c */
+syscall_handler sys_prctl;
+
 /* seccomp.c */
 syscall_handler sys_seccomp;
 
@@ -93,7 +96,7 @@ syscall_handler sys_seccomp;
 syscall_handler sys_limit;
 
 /* event_open.c */
-syscall_handler sys_perf_event_open, sys_prctl, sys_namespaces, sys_wait4, sys_waitid;
+syscall_handler sys_perf_event_open, sys_namespaces, sys_wait4, sys_waitid;
 
 /* cgroups.c: mkdir, mkdirat */
 syscall_handler sys_mkdir;
