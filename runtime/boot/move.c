@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernel maps tally-rt, as it does interpreters, at the top of where it will put what the program
- * maps. There a hole is left, and nothing of ours, so that what we are decides nothing there.
+ * The kernel maps tally-rt, as it does interpreters, at the top of where it will put what the
+ * program maps. There a hole is left, and nothing of ours, so that what we are decides nothing
+ * there.
  *
  * Nothing here may use an address that is itself to be relocated, nor change a variable: they stay.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Under filters of seccomp(2) that know nothing of the runtime's calls (seccomp.h has those that do) a call that
- * the program does not need itself may be its end. The runtime makes none then that it can do without.
+ * Under filters of seccomp(2) that know nothing of the runtime's calls (seccomp.h has those that
+ * do) a call that the program does not need itself may be its end. The runtime makes none then that
+ * it can do without.
  */
 #ifndef RUNTIME_LINUX_CONFINED_H
 #define RUNTIME_LINUX_CONFINED_H

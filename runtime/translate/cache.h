@@ -161,7 +161,7 @@ struct cache {
 		struct compiled compiled;
 	} blocks;	      /* runtime/model/block.h: what the code says that it executes */
 	uint32_t popped_miss; /* within return_miss, for a target that is popped already */
-	uint64_t populated;	      /* bytes of the arrays, in this process */
+	uint64_t populated;   /* bytes of the arrays, in this process */
 	uint64_t there[CACHE_ARRAYS]; /* how far they are populated; 0: not yet */
 	uint64_t pages_there[6];      /* as bits, which of the pages of memory of `pages` */
 };
