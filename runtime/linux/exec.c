@@ -173,10 +173,8 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 		/* Of a vfork child it is its parent's memory, which stays. */
 		thread->events.views = thread->task->vfork ? 0 : event_maps_owner();
 	}
-	if (!error && thread) {
+	if (!error && thread)
 		tell_before(thread, exec);
-		code_store_leave(thread);
-	}
 	if (!error) {
 		error = make(thread, __NR_execveat, (uint64_t)descriptors.runtime, (uint64_t) "",
 			     (uint64_t)lists.argv, (uint64_t)lists.envp, AT_EMPTY_PATH);
@@ -235,6 +233,9 @@ int64_t exec_go(struct thread *thread, struct exec *exec, uint64_t argv, uint64_
 			sys(__NR_close, exec->program);
 		return error;
 	}
+	/* It takes a while: nothing is on its way to the next image yet. */
+	if (thread)
+		code_store_leave(thread);
 	program = descriptors_raise(exec->program, false);
 	if (program < 0) {
 		sys(__NR_close, exec->program);

@@ -127,8 +127,7 @@ static bool is_full(const struct cache *cache, enum table table)
 
 /*
  * Other threads go on meanwhile: what they find is a candidate or a way out, by the old mask or the
- * new one, and either is verified. All lead to the ways out then, and candidates come as they are
- * missed: of what there is in the cache not all may be in memory (snapshot.h).
+ * new one, and either is verified.
  */
 static void grow(struct cache *cache, enum table table)
 {
@@ -137,6 +136,12 @@ static void grow(struct cache *cache, enum table table)
 	if (index_kind != INDEX_PEXT || bits >= TABLE_LAST_BITS)
 		return;
 	resize(cache, table, bits + 2 > TABLE_LAST_BITS ? TABLE_LAST_BITS : bits + 2);
+	for (uint32_t i = 1; i < cache->nr_entries; i++) {
+		const struct entry *entry = &cache->lookup.entries[i];
+
+		if (entry->body && arrival_of(table, entry))
+			put(cache, table, entry);
+	}
 }
 
 void tables_set(struct cache *cache, enum table table, const struct entry *entry)
