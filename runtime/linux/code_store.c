@@ -61,7 +61,9 @@ void code_store_boot(void)
 		return;
 	memory_own((uint64_t)at, (uint64_t)at + STORE_HEAD_SIZE);
 	head = (struct store_head *)at;
-	code_files_boot();
+	/* Where nothing is left nobody asks for files. */
+	if (head->room)
+		code_files_boot();
 }
 
 uint64_t code_store_window(void)
@@ -224,7 +226,7 @@ bool memory_kept(struct cache *cache, bool *spoiled)
 
 	if (!first_files)
 		first_files = code_files_known();
-	if (!head || cache_traces(cache))
+	if (!head || !head->room || cache_traces(cache))
 		return false;
 	key = key_of(cache);
 	entry = find(&key, &writing);
