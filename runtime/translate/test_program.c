@@ -353,6 +353,18 @@ static void any_call(unsigned int function)
 		PUT(0x48, 0x8d, 0x64, 0x24, 0xf0);
 }
 
+/* A call that is also come to by a way past what lies before it. */
+static void call_or_skip(unsigned int function)
+{
+	uint8_t *hop;
+
+	PUT(0x70 | any(16), 0);
+	hop = at;
+	any_instruction();
+	hop[-1] = at - hop;
+	any_call(function);
+}
+
 /* Leaves the program when the fuel is used up. Flags change; that is as good as any. */
 static void burn(const uint8_t *bail)
 {
@@ -417,6 +429,8 @@ static void make_function(unsigned int function, const uint8_t *bail)
 			any_instruction();
 		if (any(2))
 			any_call(function);
+		else if (any(2))
+			call_or_skip(function);
 		for (unsigned int n = any(3); n; n--)
 			any_instruction();
 		if (number + 1 < BLOCKS)

@@ -392,13 +392,17 @@ static bool leaves(const struct insn *insn)
 	return insn->class != INSN_PLAIN;
 }
 
+static bool is_call(const struct insn *insn)
+{
+	return insn->class == INSN_CALL || insn->class == INSN_CALL_INDIRECT;
+}
+
 /* Whether the record that begins has to find out if there is room. */
 static bool looks(struct builder *b)
 {
 	struct trace *t = &b->trace;
-	const bool is_call = b->insn.class == INSN_CALL || b->insn.class == INSN_CALL_INDIRECT;
 
-	if (!t->waits && !t->entered && !is_call &&
+	if (!t->waits && !t->entered && !is_call(&b->insn) &&
 	    t->unseen + 2 * BLOCK_MAX_WORDS <= TRACER_UNSEEN)
 		return false;
 	t->entered = false;
@@ -409,7 +413,6 @@ static bool looks(struct builder *b)
 void trace_before(struct builder *b)
 {
 	struct trace *t = &b->trace;
-	const uint8_t class = b->insn.class;
 	const bool operands = has_operands(b);
 	const bool string = operands && repeats(&b->insn);
 	struct ahead ahead = {.flags = DUE_FLAGS};
@@ -419,8 +422,8 @@ void trace_before(struct builder *b)
 	insn_effects(&b->insn, &e);
 	if (!operands)
 		e.nr_memory = 0;
-	if (string || t->length + b->insn.length > BLOCK_MAX_LENGTH || class == INSN_CALL ||
-	    class == INSN_CALL_INDIRECT || t->words + 6 > BLOCK_MAX_WORDS || t->nr_taken + 3 > 32 ||
+	if (string || t->length + b->insn.length > BLOCK_MAX_LENGTH ||
+	    t->words + 6 > BLOCK_MAX_WORDS || t->nr_taken + 3 > 32 ||
 	    (t->block && t->block->nr_accesses + 3 > BLOCK_MAX_ACCESSES))
 		trace_close(b);
 	if (!t->open) {
@@ -448,10 +451,10 @@ void trace_before(struct builder *b)
 		t->block->cost += BLOCK_COST(insn_slots(&b->insn), 0);
 		t->block->last = (uint8_t)t->block->length;
 		t->block->length += b->insn.length;
-		t->block->end = end_of(class);
+		t->block->end = end_of(b->insn.class);
 	}
 	t->length += b->insn.length;
-	t->last = string || class != INSN_PLAIN;
+	t->last = string || b->insn.class != INSN_PLAIN;
 }
 
 void trace_after(struct builder *b)
@@ -499,6 +502,11 @@ void trace_entry(struct builder *b)
 		return;
 	mark_pc(b, b->pc, 0);
 	vectors_take_back(b);
+	if (!is_call(&b->insn))
+		return;
+	/* Of who comes by another way the last record is another one. */
+	trace_close(b);
+	mark_pc(b, b->pc, 0);
 }
 
 void trace_leave(struct builder *b)
