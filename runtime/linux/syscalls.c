@@ -187,19 +187,28 @@ static int64_t make(struct thread *thread, struct syscall *call)
 	return handler ? handler(thread, call) : syscall_pass(thread, call);
 }
 
-void linux_syscall(struct thread *thread)
+/*
+ * A call that was given up for a reason of the runtime's own, of which the program does not hear, is
+ * made again from here: were its instruction executed again, it would count once more.
+ */
+static bool was_only_kicked(struct thread *thread)
 {
-	struct regs *regs = &thread->regs;
+	if (__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) != PENDING_KICK)
+		return false;
+	__atomic_and_fetch(&thread->pending, ~(uint32_t)PENDING_KICK, __ATOMIC_RELAXED);
+	return true;
+}
+
+static int64_t make_once(struct thread *thread)
+{
+	const uint64_t *gpr = thread->regs.gpr;
+	struct syscall call = {
+		.number = gpr[REG_RAX],
+		.args = {gpr[REG_RDI], gpr[REG_RSI], gpr[REG_RDX], gpr[REG_R10], gpr[REG_R8],
+			 gpr[REG_R9]},
+	};
 	const struct task *task = thread->task;
 	int64_t result;
-
-	if (!task->seccomp && event_call_quick(thread))
-		return;
-	struct syscall call = {
-		.number = regs->gpr[REG_RAX],
-		.args = {regs->gpr[REG_RDI], regs->gpr[REG_RSI], regs->gpr[REG_RDX],
-			 regs->gpr[REG_R10], regs->gpr[REG_R8], regs->gpr[REG_R9]},
-	};
 
 	/* At once: what it brings would have the call given up, and begun again, again and again.
 	 */
@@ -210,6 +219,19 @@ void linux_syscall(struct thread *thread)
 		result = make(thread, &call);
 	event_joined_forward();
 	tasks_update(thread);
+	return result;
+}
+
+void linux_syscall(struct thread *thread)
+{
+	struct regs *regs = &thread->regs;
+	int64_t result;
+
+	if (!thread->task->seccomp && event_call_quick(thread))
+		return;
+	do
+		result = make_once(thread);
+	while (result == SYSCALL_NOT_MADE && was_only_kicked(thread));
 	if (result == SYSCALL_REGISTERS_SET)
 		return;
 	if (result == SYSCALL_NOT_MADE)

@@ -22,7 +22,7 @@
 
 #include "tests/conformance/workload.h"
 
-enum { ATTACHED = 4000, LOOPS = 2000, STORES = 3, MEMBERS = 2, PERIOD = 10007 };
+enum { ATTACHED = 4000, LOOPS = 2000, STORES = 3, CALLS = 20, MEMBERS = 2, PERIOD = 10007 };
 
 struct group {
 	uint64_t nr, value[MEMBERS];
@@ -52,6 +52,8 @@ static struct group count_once(int leader)
 	work_loop(LOOPS);
 	for (int i = 0; i < STORES; i++)
 		work_store8(&word);
+	for (int i = 0; i < CALLS; i++)
+		syscall(SYS_getppid);
 	ioctl(leader, PERF_EVENT_IOC_DISABLE, 0);
 	if (read(leader, &group, sizeof(group)) != sizeof(group))
 		_exit(1);
