@@ -114,8 +114,7 @@ static void *allocate_low_code(size_t size)
 
 static void *allocate_code(size_t size)
 {
-	int64_t result = sys(__NR_mmap, window_hint(size), size, PROT_READ | PROT_WRITE | PROT_EXEC,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const int64_t result = window_map_cache(size);
 
 	if (sys_failed(result))
 		return NULL;

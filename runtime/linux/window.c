@@ -13,9 +13,14 @@
 #define LOW_START 0x10000000UL
 
 /* Programs lie in its upper part, and cache and libraries below them: above 0x5a000000, up to where
- * Lisp systems insist on memory from 0x50000000 on. */
+ * Lisp systems insist on memory from 0x50000000 on. More caches are below that. */
 #define PROGRAM_START	     0x60000000UL
 #define PROGRAM_RANDOM_PAGES (1UL << 15)
+
+#define CACHES_END 0x50000000UL
+
+/* Of a window that lies elsewhere, as much for libraries. */
+#define LIBRARIES (PROGRAM_START - CACHES_END)
 
 #define HUGE_PAGE (2UL << 20)
 
@@ -23,6 +28,9 @@
 #define HINT_MAX (256UL << 20)
 
 static uint64_t bottom, next, top;
+
+/* More caches lie between these two. */
+static uint64_t caches, caches_end;
 
 static uint64_t random_base(void)
 {
@@ -36,14 +44,17 @@ static uint64_t random_base(void)
 	return PROGRAM_START + random % PROGRAM_RANDOM_PAGES * PAGE;
 }
 
-static uint64_t map_at_once(uint64_t at, size_t size, uint64_t fixed)
+static int64_t map(uint64_t at, size_t size, int prot, int fixed)
 {
-	int64_t result = sys(__NR_mmap, at, size, PROT_NONE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+	return sys(__NR_mmap, at, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed,
+		   -1, 0);
+}
 
-	if (sys_failed(result))
-		return 0;
-	return (uint64_t)result;
+static uint64_t map_at_once(uint64_t at, size_t size, int fixed)
+{
+	const int64_t result = map(at, size, PROT_NONE, fixed);
+
+	return sys_failed(result) ? 0 : (uint64_t)result;
 }
 
 bool window_boot(size_t code, size_t program, size_t align, uint64_t *code_at, uint64_t *program_at)
@@ -74,6 +85,7 @@ bool window_boot(size_t code, size_t program, size_t align, uint64_t *code_at, u
 	*program_at = base;
 	bottom = base + program <= WINDOW_LOW_END ? LOW_START : base + program - WINDOW_SIZE;
 	next = top = start;
+	caches = caches_end = bottom == LOW_START ? CACHES_END : top - LIBRARIES;
 	return true;
 }
 
@@ -88,6 +100,17 @@ static uint64_t below(uint64_t from, size_t size)
 	return (from - size - HUGE_PAGE) & -HUGE_PAGE;
 }
 
+/* The same for libraries, which do not lie among the caches. */
+static uint64_t below_and_apart(uint64_t from, size_t size)
+{
+	const uint64_t first = __atomic_load_n(&caches, __ATOMIC_RELAXED);
+	uint64_t at = below(from, size);
+
+	if (at < caches_end && at + size > first)
+		at = below(first, size);
+	return at < bottom ? below(top, size) : at;
+}
+
 uint64_t window_hint(size_t size)
 {
 	uint64_t at, from = __atomic_load_n(&next, __ATOMIC_RELAXED);
@@ -96,10 +119,27 @@ uint64_t window_hint(size_t size)
 	if (!size || size > HINT_MAX)
 		return 0;
 	do
-		at = below(from, size) < bottom ? below(top, size) : below(from, size);
+		at = below_and_apart(from, size);
 	while (!__atomic_compare_exchange_n(&next, &from, at, false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED));
 	return at;
+}
+
+int64_t window_map_cache(size_t size)
+{
+	for (uint64_t at = caches - size; at >= bottom && at < top; at -= size) {
+		int64_t result =
+			map(at, size, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_FIXED_NOREPLACE);
+
+		if (result == (int64_t)at) {
+			__atomic_store_n(&caches, at, __ATOMIC_RELAXED);
+			return result;
+		}
+		/* Before Linux 4.17 it is a hint. */
+		if (!sys_failed(result))
+			sys(__NR_munmap, result, size);
+	}
+	return map(window_hint(size), size, PROT_READ | PROT_WRITE | PROT_EXEC, 0);
 }
 
 void window_freed(uint64_t start, uint64_t end)

@@ -5,11 +5,12 @@
  * memory from the cache as from its own place, with another displacement.
  *
  *	window.start                                                    window.end
- *	|   free  <-- libraries, top down | code cache | program (PIE) | heap (brk) -->
+ *	| free <-- more caches | <-- libraries | code cache | program (PIE) | heap (brk) --> |
  *
  * It ends below 2 GiB if that can be had, where absolute addresses reach and fit into immediates.
  * The program stands last, so that its heap can grow. If it is not position-independent, the window
- * has its cache and its libraries.
+ * has its cache and its libraries. These lie where they would without more caches, so that what is
+ * modelled of them does not depend on what else is measured.
  */
 #ifndef RUNTIME_LINUX_WINDOW_H
 #define RUNTIME_LINUX_WINDOW_H
@@ -36,6 +37,9 @@ bool window_boot(size_t code, size_t program, size_t align, uint64_t *code_at,
  * Where to map @size bytes that have code: a hint for mmap(2), 0 for no preference.
  */
 uint64_t window_hint(size_t size);
+
+/* Maps one more cache, all of it accessible. An errno value, or where it is; one at a time. */
+int64_t window_map_cache(size_t size);
 
 /* The program unmapped that: if it was the last that got a hint, it is the next. */
 void window_freed(uint64_t start, uint64_t end);
