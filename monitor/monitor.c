@@ -88,8 +88,8 @@ static int prepare(struct child *child, const char *path)
 	child->self = raise_descriptor(open(child->runtime, O_RDONLY | O_CLOEXEC));
 	if (child->self < 0)
 		return -errno;
-	if (asprintf(&child->handover, HANDOVER_NAME "%d,%d,%d,%d,-1,0,0,%s", HANDOVER_VERSION,
-		     child->arena, child->events, child->self, path) < 0) {
+	if (asprintf(&child->handover, HANDOVER_NAME "%d,%d,%d,%d,-1,%lu,0,%s", HANDOVER_VERSION,
+		     child->arena, child->events, child->self, HANDOVER_PAGES, path) < 0) {
 		child->handover = NULL;
 		return -ENOMEM;
 	}

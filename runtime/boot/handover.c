@@ -43,9 +43,10 @@ static bool read_rest(struct handover *handover, const char *text)
 
 	if (!next_descriptor(&text, &fds->arena) || !next_descriptor(&text, &fds->monitor) ||
 	    !next_descriptor(&text, &fds->runtime) || !next_descriptor(&text, &fds->program) ||
-	    !next_number(&text, UINT32_MAX, &owner) || !next_number(&text, 1, &confined) || !*text)
+	    !next_number(&text, HANDOVER_PAGES + UINT32_MAX, &owner) || owner < HANDOVER_PAGES ||
+	    !next_number(&text, 1, &confined) || !*text)
 		return false;
-	handover->owner = (uint32_t)owner;
+	handover->owner = (uint32_t)(owner - HANDOVER_PAGES);
 	handover->confined = confined;
 	handover->filename = text;
 	return true;

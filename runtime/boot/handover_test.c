@@ -13,7 +13,7 @@ static void test_each_field_is_read(void **state)
 	struct handover handover;
 
 	(void)state;
-	assert_null(handover_read(&handover, "3,1000,1001,1002,1003,65538,1,/bin/true,1"));
+	assert_null(handover_read(&handover, "4,1000,1001,1002,1003,4295032834,1,/bin/true,1"));
 	assert_int_equal(handover.descriptors.arena, 1000);
 	assert_int_equal(handover.descriptors.monitor, 1001);
 	assert_int_equal(handover.descriptors.runtime, 1002);
@@ -29,7 +29,7 @@ static void test_numbers_reach_to_their_ends(void **state)
 	struct handover handover;
 
 	(void)state;
-	assert_null(handover_read(&handover, "3,-1,0,2147483647,-1,4294967295,0,x"));
+	assert_null(handover_read(&handover, "4,-1,0,2147483647,-1,8589934591,0,x"));
 	assert_int_equal(handover.descriptors.arena, -1);
 	assert_int_equal(handover.descriptors.monitor, 0);
 	assert_int_equal(handover.descriptors.runtime, INT32_MAX);
@@ -43,25 +43,26 @@ static void test_what_tally_does_not_write_is_refused(void **state)
 	static const char *const wrong[] = {
 		"",
 		"x",
-		",1,2,3,4,0,0,/bin/true",
-		"3",
-		"3,",
-		"3,1,2,3,4,0,0",
-		"3,1,2,3,4,0,0,",
-		"3,1,2,3,4,0,/bin/true",
-		"3,1,2,3,4,0,2,/bin/true",
-		"3,1,2,3,4,,0,/bin/true",
-		"3,1,,3,4,0,0,/bin/true",
-		"3,1,2,3,4,-1,0,/bin/true",
-		"3,1,2,3,4,0x1,0,/bin/true",
-		"3,-2,2,3,4,0,0,/bin/true",
-		"3,-0,2,3,4,0,0,/bin/true",
-		"3,--1,2,3,4,0,0,/bin/true",
-		"3,-,2,3,4,0,0,/bin/true",
-		"3,1 ,2,3,4,0,0,/bin/true",
-		"3,1,2,3,2147483648,0,0,/bin/true",
-		"3,1,2,3,4,4294967296,0,/bin/true",
-		"3,1,2,3,4,18446744073709551617,0,/bin/true",
+		",1,2,3,4,4294967296,0,/bin/true",
+		"4",
+		"4,",
+		"4,1,2,3,4,4294967296,0",
+		"4,1,2,3,4,4294967296,0,",
+		"4,1,2,3,4,4294967296,/bin/true",
+		"4,1,2,3,4,4294967296,2,/bin/true",
+		"4,1,2,3,4,,0,/bin/true",
+		"4,1,2,3,4,0,0,/bin/true",
+		"4,1,,3,4,4294967296,0,/bin/true",
+		"4,1,2,3,4,-1,0,/bin/true",
+		"4,1,2,3,4,0x1,0,/bin/true",
+		"4,-2,2,3,4,4294967296,0,/bin/true",
+		"4,-0,2,3,4,4294967296,0,/bin/true",
+		"4,--1,2,3,4,4294967296,0,/bin/true",
+		"4,-,2,3,4,4294967296,0,/bin/true",
+		"4,1 ,2,3,4,4294967296,0,/bin/true",
+		"4,1,2,3,2147483648,4294967296,0,/bin/true",
+		"4,1,2,3,4,8589934592,0,/bin/true",
+		"4,1,2,3,4,18446744073709551617,0,/bin/true",
 	};
 	struct handover handover;
 
@@ -79,8 +80,8 @@ static void test_another_version_is_told(void **state)
 
 	(void)state;
 	assert_non_null(strstr(handover_read(&handover, "1,2,3"), "different versions"));
-	assert_non_null(strstr(handover_read(&handover, "4,x"), "different versions"));
-	assert_null(strstr(handover_read(&handover, "3,x"), "different versions"));
+	assert_non_null(strstr(handover_read(&handover, "5,x"), "different versions"));
+	assert_null(strstr(handover_read(&handover, "4,x"), "different versions"));
 }
 
 int main(void)

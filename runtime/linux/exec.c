@@ -163,7 +163,7 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 
 	format(handover, sizeof(handover), HANDOVER_NAME "%d,%d,%d,%d,%d,%u,%d,%s",
 	       (int64_t)HANDOVER_VERSION, (int64_t)descriptors.arena, (int64_t)descriptors.monitor,
-	       (int64_t)descriptors.runtime, (int64_t)program, (uint64_t)owner,
+	       (int64_t)descriptors.runtime, (int64_t)program, HANDOVER_PAGES + owner,
 	       (int64_t)is_confined(thread), exec->filename);
 	error = make_lists(exec, argv, envp, handover, &lists);
 	if (!error && thread) {

@@ -276,11 +276,15 @@ static void generations(void **state)
 	close(fd);
 }
 
-/* Where an image of this program has its C library, that begins with @nr of @events open on it. */
-static void *library_of_next(const uint64_t *events, unsigned int nr)
+struct places {
+	void *library, *stack;
+};
+
+/* Those of an image of this program that begins with @nr of @events open on it. */
+static struct places places_of_next(const uint64_t *events, unsigned int nr)
 {
 	int go[2], told[2], fds[4], status;
-	void *at = NULL;
+	struct places at = {NULL, NULL};
 	pid_t pid;
 
 	assert_return_code(pipe(go) | pipe(told), errno);
@@ -289,7 +293,7 @@ static void *library_of_next(const uint64_t *events, unsigned int nr)
 		personality(ADDR_NO_RANDOMIZE);
 		dup2(told[1], STDOUT_FILENO);
 		if (read(go[0], &status, 1) == 1)
-			execl("/proc/self/exe", "modelled", "library", NULL);
+			execl("/proc/self/exe", "modelled", "places", NULL);
 		_exit(127);
 	}
 	assert_return_code(pid, errno);
@@ -315,38 +319,42 @@ static void *library_of_next(const uint64_t *events, unsigned int nr)
 	return at;
 }
 
-static int tell_library(void)
+static int tell_places(char **argv)
 {
-	void *const at = (void *)getenv;
+	const struct places at = {(void *)getenv, argv[0]};
 
 	return write(STDOUT_FILENO, &at, sizeof(at)) != sizeof(at);
 }
 
-/* Branches are predicted by where they lie, which is the same whatever else is measured. */
-static void libraries(void **state)
+/* Branches are predicted by where they lie, and lines found: it is the same whatever is measured. */
+static void places(void **state)
 {
 	static const uint64_t events[] = {PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_CPU_CYCLES,
 					  PERF_COUNT_HW_BRANCH_INSTRUCTIONS};
 	struct recorder r = recorder_begin_at(events[1], 0, 0);
-	void *at;
+	struct places at;
 
 	(void)state;
 	recorder_end(&r); /* there is a PMU */
-	at = library_of_next(NULL, 0);
-	for (unsigned int nr = 1; nr <= 3; nr++)
-		assert_ptr_equal(library_of_next(events, nr), at);
+	at = places_of_next(NULL, 0);
+	for (unsigned int round = 1; round <= 8; round++) {
+		const struct places now = places_of_next(events, round % 4);
+
+		assert_ptr_equal(now.library, at.library);
+		assert_ptr_equal(now.stack, at.stack);
+	}
 }
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && !strcmp(argv[1], "library"))
-		return tell_library();
+	if (argc > 1 && !strcmp(argv[1], "places"))
+		return tell_places(argv);
 
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vectors),	 cmocka_unit_test(generations),
 		cmocka_unit_test(cache_misses),	 cmocka_unit_test(cycles),
 		cmocka_unit_test(branch_misses), cmocka_unit_test(far_loads),
-		cmocka_unit_test(libraries),
+		cmocka_unit_test(places),
 	};
 
 	return cmocka_run_group_tests_name("run/modelled", tests, NULL, NULL);
