@@ -142,7 +142,7 @@ static bool worth_going_on(struct builder *b, uint8_t class)
  * another way jumps to it. */
 static bool known_call(struct builder *b)
 {
-	if (b->insn.class != INSN_CALL && b->insn.class != INSN_CALL_INDIRECT)
+	if (!insn_is_call(&b->insn))
 		return false;
 	if (cache_find(b->cache, b->pc))
 		return true;

@@ -166,11 +166,6 @@ static bool is_target(const struct count *c, uint64_t pc)
 	return false;
 }
 
-static bool is_call(const struct insn *insn)
-{
-	return insn->class == INSN_CALL || insn->class == INSN_CALL_INDIRECT;
-}
-
 static bool is_even(const struct builder *b)
 {
 	return is_nothing(&b->count.left) && !b->theirs;
@@ -232,7 +227,7 @@ void count_entry(struct builder *b)
 
 	if (!c->pairs)
 		return;
-	if (!b->asked && (is_call(&b->insn) || is_target(c, b->pc))) {
+	if (!b->asked && (insn_is_call(&b->insn) || is_target(c, b->pc))) {
 		count_set_mark(b, MARK_ENTERED);
 		if (count_keeps_near(b))
 			count_meet(b, 0);

@@ -161,6 +161,11 @@ struct insn_floating {
 
 struct insn_floating insn_floating(const struct insn *insn);
 
+static inline bool insn_is_call(const struct insn *insn)
+{
+	return insn->class == INSN_CALL || insn->class == INSN_CALL_INDIRECT;
+}
+
 /* Slots of issue that it takes in the model: docs/model.md. */
 unsigned int insn_slots(const struct insn *insn);
 

@@ -441,7 +441,7 @@ static bool jcc_closes(struct builder *b)
 void due_before(struct builder *b)
 {
 	const uint8_t class = b->insn.class;
-	const bool call = class == INSN_CALL || class == INSN_CALL_INDIRECT;
+	const bool call = insn_is_call(&b->insn);
 	const bool amid = b->count.due.open;
 
 	b->count.insn = count_insn(&b->count, &b->insn);

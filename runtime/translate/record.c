@@ -245,9 +245,13 @@ static void emit_words(struct builder *b, const struct group *g, const struct ah
 {
 	struct trace *t = &b->trace;
 
-	for (unsigned int reg = 0; reg < 16; reg++)
-		if (g->bases >> reg & 1)
-			emit_word_store(b, reg, t->word_of[reg]);
+	for (unsigned int reg = 0; reg < 16; reg++) {
+		if (!(g->bases >> reg & 1))
+			continue;
+		emit_word_store(b, reg, t->word_of[reg]);
+		if (g->twice)
+			emit_word_store(b, reg, t->word_of[reg] + 1);
+	}
 	for (unsigned int i = 0; i < g->nr; i++) {
 		const struct insn *insn = &g->addresses[i].insn;
 		const struct insn_memory *m = &g->addresses[i].memory;

@@ -14,7 +14,8 @@ struct cache;
 
 /* What is written at one place, before the instruction at hand. */
 struct group {
-	uint16_t bases; /* registers to be stored as they are, to their words (struct trace) */
+	uint16_t bases; /* registers to be stored as they are, to their words (struct trace), */
+	bool twice;	/* and to the words behind these */
 	unsigned int nr;
 	struct {
 		struct insn insn; /* for its prefixes and length */

@@ -61,17 +61,33 @@ static void add_record(struct sums *sums, const struct block *block, unsigned in
 	}
 }
 
+/* Whether where the strings of a whole record end is known: no program's is that long. */
+static bool strings_end(const uint64_t *record, const struct block *block)
+{
+	for (unsigned int i = 0; i < block->nr_accesses; i++) {
+		const struct block_access *a = &block->accesses[i];
+
+		if (a->what & BLOCK_STRING &&
+		    record[a->word + 1] - record[a->word] + DATA_SIZE > 2UL * DATA_SIZE)
+			return false;
+	}
+	return true;
+}
+
 static void add_trace(struct sums *sums, uint8_t cut, uint64_t pc, uint64_t at)
 {
 	const uint64_t *record, *end = (const uint64_t *)at;
 
 	for (record = host_thread()->trace_start; record < end;) {
 		const struct block *block = record_block(*record);
+		const uint64_t *const words = record;
 		unsigned int insns = 0xffff;
 
 		record += block->words;
 		if (record >= end && cut)
 			insns = cut == CUT_LAST ? (block->counts & 0xffff) - 1 : cut - 1u;
+		if (insns && !strings_end(words, block))
+			stepped.failed = true;
 		add_record(sums, block, insns, record < end ? record_block(*record)->pc : pc);
 	}
 }
@@ -192,7 +208,7 @@ static void on_translated_step(int signo, siginfo_t *info, void *context)
 		return;
 	sums = counted(&counts, regs.rip, frame_vectors(c));
 	vectors = vectors_recovered(frame_vectors(c), &counts);
-	stepped.failed = !follows(&regs, &sums, &vectors);
+	stepped.failed |= !follows(&regs, &sums, &vectors);
 	stepped.wrong = regs;
 	stepped.wrong_sums = sums;
 }
@@ -207,6 +223,9 @@ bool recovers(uint64_t program)
 	stepped.failed = false;
 	on_step(on_translated_step);
 	program_start(&regs, host_finish, TRAP_FLAG);
+	/* What is not written is no address. */
+	if (does.counted & CORE_KINDS_MODEL)
+		memset((void *)host_thread()->trace, 0xa5, (size_t)-host_thread()->trace_full);
 	stepped.start = counted(&(struct counts){{0}}, 0, NULL);
 	host_run(&regs);
 	if (stepped.failed && getenv("SHOW"))

@@ -156,8 +156,7 @@ static void add_insn(struct sums *sums, const struct insn *insn, unsigned int i)
 	case INSN_RET:
 		sums->of[CORE_BRANCHES_TAKEN]++;
 		sums->of[CORE_RETURNS] += insn->class == INSN_RET;
-		sums->of[CORE_CALLS] +=
-			insn->class == INSN_CALL || insn->class == INSN_CALL_INDIRECT;
+		sums->of[CORE_CALLS] += insn_is_call(insn);
 		break;
 	default:
 		return;

@@ -206,8 +206,7 @@ static struct ahead take_ahead(struct builder *b, struct group *g, const struct 
 		}
 		changed |= e.written;
 		pc += insn.length;
-		if (!look(b, pc, &insn) || repeats(&insn) || insn.class == INSN_CALL ||
-		    insn.class == INSN_CALL_INDIRECT)
+		if (!look(b, pc, &insn) || repeats(&insn) || insn_is_call(&insn))
 			return ahead;
 		insn_effects(&insn, &e);
 		if (has_operands(b))
@@ -359,13 +358,16 @@ void trace_close(struct builder *b)
 
 /*
  * A string instruction with a repeat count is a block. Its registers are taken before and after, so
- * that as many accesses are told as there were.
+ * that as many accesses are told as there were. Before, they are where it ends as well, for who
+ * comes out between its end and the stores that tell of that: the model would go on to whatever the
+ * words had.
  */
 static void take_string(struct builder *b, struct group *g, const struct insn_effects *e)
 {
 	struct trace *t = &b->trace;
 
 	t->string = t->words;
+	g->twice = true;
 	for (unsigned int i = 0; i < e->nr_memory; i++) {
 		take_base(b, g, e->memory[i].base);
 		t->words++;
@@ -392,17 +394,12 @@ static bool leaves(const struct insn *insn)
 	return insn->class != INSN_PLAIN;
 }
 
-static bool is_call(const struct insn *insn)
-{
-	return insn->class == INSN_CALL || insn->class == INSN_CALL_INDIRECT;
-}
-
 /* Whether the record that begins has to find out if there is room. */
 static bool looks(struct builder *b)
 {
 	struct trace *t = &b->trace;
 
-	if (!t->waits && !t->entered && !is_call(&b->insn) &&
+	if (!t->waits && !t->entered && !insn_is_call(&b->insn) &&
 	    t->unseen + 2 * BLOCK_MAX_WORDS <= TRACER_UNSEEN)
 		return false;
 	t->entered = false;
@@ -502,7 +499,7 @@ void trace_entry(struct builder *b)
 		return;
 	mark_pc(b, b->pc, 0);
 	vectors_take_back(b);
-	if (!is_call(&b->insn))
+	if (!insn_is_call(&b->insn))
 		return;
 	/* Of who comes by another way the last record is another one. */
 	trace_close(b);
