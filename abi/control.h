@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the processes of a run tell its monitor: datagrams on one socket whose sending end each of
+ * What the processes of a run tell its monitor: datagrams on one socket whose other end each of
  * them has (abi/handover.h). Nothing is answered there; who has to know that the monitor has done
  * something waits for a word of the arena to change.
+ *
+ * The other way come pipes, in advance: a few struct control_pipe are always there for the next
+ * ones who open events, whoever they are.
  */
 #ifndef ABI_CONTROL_H
 #define ABI_CONTROL_H
@@ -10,9 +13,11 @@
 #include <stdint.h>
 
 enum control {
-	/* An event has got its descriptor, the read end of a pipe: with this comes the write end.
-	 * When the monitor finds that nobody can read any more, it closes the event. */
+	/* An event has got its descriptor, the read end of the pipe @inode. When the monitor finds
+	 * that nobody can read any more, it closes the event. */
 	CONTROL_OPEN,
+	/* There was no pipe for who opens an event. */
+	CONTROL_PIPES,
 	/* Whoever polls the event is to look again: the descriptor becomes readable. */
 	CONTROL_WAKE,
 	/* With this comes a descriptor of an event of the kernel's that feeds the event: when that
@@ -41,6 +46,13 @@ struct control_message {
 	int32_t pid;	/* CONTROL_WATCH: of the process, as that itself sees it, */
 	uint32_t own;	/* which is the sender if this is 1 */
 	uint32_t owner; /* CONTROL_MAPPED, CONTROL_HELD_UP */
+	uint64_t inode; /* CONTROL_OPEN */
+};
+
+/* With it comes the read end. It never blocks, and the monitor alone has the other one: a number
+ * that a process has, another thread of it may close, or give to something else. */
+struct control_pipe {
+	uint64_t inode; /* by which everybody knows it */
 };
 
 /*

@@ -2,6 +2,8 @@
 /*
  * The tree's events, as far as they need somebody who outlives the processes that use them.
  *
+ *	spares	 the write ends of pipes that no event has yet: their read ends are on the socket,
+ *		 for who opens one, or with somebody who is about to say for which event
  *	pipes	 by event: the write end of the pipe that is its descriptor. A byte in it wakes who
  *		 polls; an error on it says that the last descriptor is gone.
  *	feeds	 events of the kernel's whose records go on to one of ours
@@ -18,6 +20,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -30,11 +33,20 @@
 #include "monitor/monitor.h"
 
 /* What epoll(7) says is ready: one of these, and which. */
-enum { READY_SOCKET, READY_PIPE, READY_WATCH, READY_TURN, READY_FEED };
+enum { READY_SOCKET, READY_SPARE, READY_PIPE, READY_WATCH, READY_TURN, READY_FEED };
 #define READY(kind, index) ((uint64_t)(kind) << 32 | (index))
 
 /* At a time, so that signals get their turn. */
 enum { MESSAGES = 256 };
+
+/* What may be on its way to processes: about a dozen and a half pipes, since a socket takes more as
+ * long as a quarter of it is full at most. */
+enum { PIPES_ROOM = 24 << 10 };
+
+struct spare {
+	int fd; /* -1: none */
+	uint64_t inode;
+};
 
 struct pipe {
 	int fd; /* -1: none */
@@ -55,10 +67,11 @@ struct watch {
 static struct {
 	int epoll, socket, timer;
 	bool ticking;
+	struct spare *spares;
 	struct pipe *pipes;
 	struct feed *feeds;
 	struct watch *watches;
-	size_t nr_pipes, nr_feeds, nr_watches;
+	size_t nr_spares, nr_pipes, nr_feeds, nr_watches;
 } events = {.epoll = -1, .socket = -1, .timer = -1};
 
 /*
@@ -70,6 +83,91 @@ static bool is_there(int fd, short revents)
 	struct pollfd look = {fd, revents, 0};
 
 	return fd >= 0 && poll(&look, 1, 0) == 1 && look.revents & revents;
+}
+
+/* ---- pipes to come ---- */
+
+static struct spare *free_spare(void)
+{
+	struct spare *grown;
+
+	for (size_t i = 0; i < events.nr_spares; i++)
+		if (events.spares[i].fd < 0)
+			return &events.spares[i];
+	grown = realloc(events.spares, (events.nr_spares + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	events.spares = grown;
+	grown[events.nr_spares].fd = -1;
+	return &grown[events.nr_spares++];
+}
+
+static struct spare *find_spare(uint64_t inode)
+{
+	for (size_t i = 0; i < events.nr_spares; i++)
+		if (events.spares[i].fd >= 0 && events.spares[i].inode == inode)
+			return &events.spares[i];
+	return NULL;
+}
+
+static bool send_pipe(const struct control_pipe *pipe, int fd)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec bytes = {(void *)pipe, sizeof(*pipe)};
+	const struct msghdr header = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *part = CMSG_FIRSTHDR(&header);
+
+	part->cmsg_level = SOL_SOCKET;
+	part->cmsg_type = SCM_RIGHTS;
+	part->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(part), &fd, sizeof(fd));
+	return sendmsg(events.socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
+}
+
+/* Who takes it from the socket and ends before it has an event has closed it. */
+static bool offer(int reader, int writer)
+{
+	struct spare *spare = free_spare();
+	struct epoll_event ready = {0};
+	struct control_pipe pipe;
+	struct stat file;
+
+	if (!spare || fstat(reader, &file) < 0)
+		return false;
+	pipe.inode = file.st_ino;
+	ready.data.u64 = READY(READY_SPARE, (uint64_t)(spare - events.spares));
+	if (epoll_ctl(events.epoll, EPOLL_CTL_ADD, writer, &ready) < 0 || !send_pipe(&pipe, reader))
+		return false;
+	*spare = (struct spare){writer, pipe.inode};
+	return true;
+}
+
+static bool add_spare(void)
+{
+	int ends[2];
+	bool offered;
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return false;
+	offered = offer(ends[0], ends[1]);
+	close(ends[0]);
+	if (!offered)
+		close(ends[1]);
+	return offered;
+}
+
+static void add_spares(void)
+{
+	while (is_there(events.socket, POLLOUT) && add_spare())
+		;
 }
 
 /* ---- pipes ---- */
@@ -99,11 +197,8 @@ static bool is_event(uint32_t event, uint32_t generation)
 	       core_event(event)->generation == generation && core_event(event)->state != CORE_FREE;
 }
 
-/* Closing alone does not do: a process that was forked beside who opened the event may have the
- * same end, and epoll(7) would tell of that for as long as it lives. */
 static void close_pipe(struct pipe *pipe)
 {
-	epoll_ctl(events.epoll, EPOLL_CTL_DEL, pipe->fd, NULL);
 	close(pipe->fd);
 	pipe->fd = -1;
 }
@@ -130,17 +225,31 @@ static void close_event(uint32_t event)
 	core_close(event, pipe->generation);
 }
 
+/* The write end of the pipe that somebody has got for an event; -1: nobody can read it any more. */
+static int take_spare(uint64_t inode)
+{
+	struct spare *spare = find_spare(inode);
+	const int fd = spare ? spare->fd : -1;
+
+	if (spare)
+		spare->fd = -1;
+	return fd;
+}
+
 /* Nobody can ever wait for an event without its pipe: it is closed at once. */
-static void opened(const struct control_message *message, int fd)
+static void opened(const struct control_message *message)
 {
 	struct epoll_event ready = {.data.u64 = READY(READY_PIPE, message->event)};
+	const int fd = take_spare(message->inode);
 
 	if (!is_event(message->event, message->generation)) {
-		close(fd);
+		if (fd >= 0)
+			close(fd);
 		return;
 	}
-	if (!room_for_pipe(message->event)) {
-		close(fd);
+	if (fd < 0 || !room_for_pipe(message->event)) {
+		if (fd >= 0)
+			close(fd);
 		core_close(message->event, message->generation);
 		return;
 	}
@@ -148,8 +257,7 @@ static void opened(const struct control_message *message, int fd)
 	if (events.pipes[message->event].fd >= 0)
 		close_pipe(&events.pipes[message->event]);
 	events.pipes[message->event] = (struct pipe){fd, message->generation};
-	fcntl(fd, F_SETFL, O_NONBLOCK);
-	if (epoll_ctl(events.epoll, EPOLL_CTL_ADD, fd, &ready) < 0)
+	if (epoll_ctl(events.epoll, EPOLL_CTL_MOD, fd, &ready) < 0)
 		close_event(message->event);
 }
 
@@ -350,6 +458,17 @@ static void turn(void)
 
 /* ---- what has happened until now ---- */
 
+static void spare_ready(uint32_t index)
+{
+	struct spare *spare = &events.spares[index];
+
+	if (!is_there(spare->fd, POLLERR))
+		return;
+	close(spare->fd);
+	spare->fd = -1;
+	add_spares();
+}
+
 static void pipe_ready(uint32_t event)
 {
 	if (is_there(events.pipes[event].fd, POLLERR))
@@ -362,12 +481,15 @@ static void watch_ready(uint32_t index)
 		watched_ended(&events.watches[index]);
 }
 
-/* Of pipes, feeds and watches; false of others. */
+/* Of pipes, feeds and watches: what the processes do not say. False of others. */
 static bool take_note(uint64_t what)
 {
 	const uint32_t index = (uint32_t)what;
 
 	switch (what >> 32) {
+	case READY_SPARE:
+		spare_ready(index);
+		return true;
 	case READY_PIPE:
 		pipe_ready(index);
 		return true;
@@ -408,9 +530,12 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 {
 	switch (message->what) {
 	case CONTROL_OPEN:
-		if (fd >= 0)
-			opened(message, fd);
-		return;
+		opened(message);
+		add_spares();
+		break;
+	case CONTROL_PIPES:
+		add_spares();
+		break;
 	case CONTROL_FED:
 		if (fd >= 0)
 			fed(message, fd);
@@ -501,7 +626,7 @@ static bool add(int fd, int kind)
 
 int events_open(int epoll)
 {
-	int ends[2], on = 1;
+	int ends[2], on = 1, room = PIPES_ROOM;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -1;
@@ -509,8 +634,8 @@ int events_open(int epoll)
 	events.socket = ends[0];
 	events.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
-	    shutdown(ends[0], SHUT_WR) < 0 || !add(ends[0], READY_SOCKET) ||
-	    !add(events.timer, READY_TURN)) {
+	    setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)) < 0 ||
+	    !add(ends[0], READY_SOCKET) || !add(events.timer, READY_TURN)) {
 		close(ends[1]);
 		events_close();
 		return -1;
@@ -539,6 +664,9 @@ void events_close(void)
 		close(events.socket);
 	if (events.timer >= 0)
 		close(events.timer);
+	for (size_t i = 0; i < events.nr_spares; i++)
+		if (events.spares[i].fd >= 0)
+			close(events.spares[i].fd);
 	for (size_t i = 0; i < events.nr_pipes; i++)
 		if (events.pipes[i].fd >= 0)
 			close(events.pipes[i].fd);
@@ -548,6 +676,7 @@ void events_close(void)
 	for (size_t i = 0; i < events.nr_watches; i++)
 		if (events.watches[i].fd >= 0)
 			close(events.watches[i].fd);
+	free(events.spares);
 	free(events.pipes);
 	free(events.feeds);
 	free(events.watches);

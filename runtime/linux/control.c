@@ -2,6 +2,7 @@
 #include "runtime/linux/control.h"
 
 #include <asm/errno.h>
+#include <asm/poll.h>
 #include <linux/futex.h>
 #include <linux/socket.h>
 #include <stddef.h>
@@ -32,7 +33,7 @@ struct rights {
 	int fd;
 };
 
-enum { LEVEL_SOCKET = 1, RIGHTS = 1, DONTWAIT = 0x40, NOSIGNAL = 0x4000 };
+enum { LEVEL_SOCKET = 1, RIGHTS = 1, DONTWAIT = 0x40, NOSIGNAL = 0x4000, CLOSE_ON_EXEC = 1 << 30 };
 
 /* A monitor that is stopped, or busy, has its queue full: it is given this long. */
 enum { MOMENT_NS = 500000, MOMENTS = 2000, FEW_MOMENTS = 10 };
@@ -74,6 +75,49 @@ bool control_send(const struct control_message *message, int fd)
 		sys(__NR_nanosleep, &moment, NULL);
 	}
 	return false;
+}
+
+/* -EAGAIN: none is there yet. */
+static int64_t receive_pipe(bool cloexec, uint64_t *inode)
+{
+	struct control_pipe pipe;
+	struct rights rights = {0};
+	const struct vector bytes = {&pipe, sizeof(pipe)};
+	struct header header = {
+		.vectors = &bytes,
+		.nr_vectors = 1,
+		.control = &rights,
+		.control_length = sizeof(rights),
+	};
+	const int64_t n = sys(__NR_recvmsg, descriptors.monitor, &header,
+			      cloexec ? DONTWAIT | CLOSE_ON_EXEC : DONTWAIT);
+
+	if (n == -EAGAIN)
+		return n;
+	if (n != sizeof(pipe))
+		return -ENODEV;
+	*inode = pipe.inode;
+	/* Without a number that is free for it, it is closed. */
+	return header.control_length ? rights.fd : -EMFILE;
+}
+
+int64_t control_pipe(bool cloexec, uint64_t *inode)
+{
+	enum { LOOK_MS = 100, LOOKS = 10 };
+	struct pollfd look = {.fd = descriptors.monitor, .events = POLLIN};
+	bool asked = false;
+
+	for (unsigned int looks = 0; looks < LOOKS; looks += !asked) {
+		const int64_t fd = receive_pipe(cloexec, inode);
+
+		if (fd != -EAGAIN)
+			return fd;
+		if (!asked && !control_send(&(struct control_message){.what = CONTROL_PIPES}, -1))
+			return -ENODEV;
+		/* Others may have taken what came. */
+		asked = sys(__NR_poll, &look, 1, LOOK_MS) != 0;
+	}
+	return -ENODEV;
 }
 
 bool control_wake(const struct control_message *message)

@@ -4,11 +4,18 @@
 #define RUNTIME_LINUX_CONTROL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct control_message;
 
 /* With descriptor @fd, if that is not -1. False: the monitor is gone, or does not listen. */
 bool control_send(const struct control_message *message, int fd);
+
+/*
+ * The read end of a new pipe, as a descriptor of this process, closed on exec if @cloexec; the
+ * monitor has the other end, and nobody else ever. Or a negative errno value.
+ */
+int64_t control_pipe(bool cloexec, uint64_t *inode);
 
 /*
  * Returns when the monitor has seen what has happened until now: events without descriptors are

@@ -7,7 +7,6 @@
 #include <linux/fcntl.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
-#include <linux/resource.h>
 #include <linux/stat.h>
 
 #include "abi/control.h"
@@ -167,32 +166,6 @@ int64_t event_fd_of(uint64_t event, int64_t guess)
 	return -EBADF;
 }
 
-/*
- * The pipe, for which one number has to be free, as for an event of the kernel's. The other end has
- * to have one for a moment, beyond the limit if need be.
- */
-static int64_t make_pipe(int ends[2])
-{
-	struct {
-		uint64_t now, max;
-	} limit, raised;
-	/* Who looks at the number before it is an event's and reads it then reads the pipe: there
-	 * is nothing, and it is not to be waited for. */
-	const int flags = O_CLOEXEC | O_NONBLOCK;
-	int64_t error = sys(__NR_pipe2, ends, flags);
-
-	if (error != -EMFILE || sys(__NR_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) ||
-	    limit.now == limit.max)
-		return error;
-	raised = limit;
-	raised.now++;
-	if (sys(__NR_prlimit64, 0, RLIMIT_NOFILE, &raised, NULL))
-		return error;
-	error = sys(__NR_pipe2, ends, flags);
-	sys(__NR_prlimit64, 0, RLIMIT_NOFILE, &limit, NULL);
-	return error;
-}
-
 int64_t event_fd_make(uint32_t event, bool cloexec)
 {
 	struct control_message message = {
@@ -200,25 +173,17 @@ int64_t event_fd_make(uint32_t event, bool cloexec)
 		.event = event,
 		.generation = core_event(event)->generation,
 	};
-	struct stat file;
-	int ends[2];
-	int64_t error = make_pipe(ends);
-	bool told;
+	const int64_t fd = control_pipe(cloexec, &message.inode);
 
-	if (error)
-		return error;
-	sys(__NR_fstat, ends[0], &file);
-	core_event(event)->inode = file.st_ino;
-	told = control_send(&message, ends[1]);
-	sys(__NR_close, ends[1]);
-	if (!told) {
-		sys(__NR_close, ends[0]);
+	if (fd < 0)
+		return fd;
+	core_event(event)->inode = message.inode;
+	if (!control_send(&message, -1)) {
+		sys(__NR_close, fd);
 		return -ENODEV;
 	}
-	if (!cloexec)
-		sys(__NR_fcntl, ends[0], F_SETFD, 0);
-	remember((uint64_t)ends[0], core_name(event, message.generation));
-	return ends[0];
+	remember((uint64_t)fd, core_name(event, message.generation));
+	return fd;
 }
 
 void event_fds_forget(uint64_t first, uint64_t last)

@@ -3,6 +3,7 @@
 #include "event_case.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Numbers are given as for any other descriptor, and given again. */
@@ -38,6 +40,47 @@ static void case_no_more_descriptors(void)
 	TRY_AT(open_event(&attr, 0, -1, -1, 0));
 	say("they were many: %d\n", nr > 10);
 	count_of(fd);
+}
+
+static bool enough;
+
+static void *open_and_close(void *failed)
+{
+	struct perf_event_attr attr = faults();
+
+	while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
+		const int fd = open_event(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+		if (fd < 0)
+			++*(int *)failed;
+		close(fd);
+	}
+	return NULL;
+}
+
+/* To open one takes a number, and no other one at any time: that is the other thread's. */
+static void case_number_beside(void)
+{
+	enum { ROUNDS = 1000 };
+	const int fd = fcntl(own_faults(), F_DUPFD, 100), next = dup(fd), beside = next + 1;
+	unsigned int state = 1;
+	int failed = 0, lost = 0;
+	pthread_t thread;
+
+	close(next);
+	need(!pthread_create(&thread, NULL, open_and_close, &failed));
+	for (int i = 0; i < ROUNDS; i++) {
+		const struct timespec moment = {.tv_nsec = rand_r(&state) % 60000};
+
+		need(dup2(fd, beside) == beside);
+		nanosleep(&moment, NULL);
+		lost += fcntl(beside, F_GETFD) < 0;
+		close(beside);
+		nanosleep(&moment, NULL);
+	}
+	__atomic_store_n(&enough, true, __ATOMIC_RELAXED);
+	need(!pthread_join(thread, NULL));
+	say("not opened: %d, lost: %d\n", failed, lost);
 }
 
 static void case_dup(void)
@@ -186,6 +229,7 @@ static void case_pass(void)
 const struct test_case cases[] = {
 	{"numbers", case_numbers},
 	{"no_more_descriptors", case_no_more_descriptors},
+	{"number_beside", case_number_beside},
 	{"dup", case_dup},
 	{"close_range", case_close_range},
 	{"fork", case_fork},
