@@ -233,14 +233,15 @@ int64_t exec_go(struct thread *thread, struct exec *exec, uint64_t argv, uint64_
 			sys(__NR_close, exec->program);
 		return error;
 	}
-	/* It takes a while: nothing is on its way to the next image yet. */
-	if (thread)
-		code_store_leave(thread);
 	program = descriptors_raise(exec->program, false);
 	if (program < 0) {
 		sys(__NR_close, exec->program);
 		return program;
 	}
+	/* It takes a while: the program is out of the way of other threads, and nothing is on its
+	 * way to the next image yet. */
+	if (thread)
+		code_store_leave(thread);
 	error = become(thread, exec, program, argv, envp);
 	sys(__NR_close, program);
 	if (error != -EACCES)
