@@ -405,10 +405,21 @@ static void watch(int fd, int32_t pid, uint32_t owner)
 	}
 }
 
+/* Another thread of the sender may have put something else there; to keep that could keep an event
+ * open for good. */
+static bool is_process(int fd)
+{
+	return !syscall(__NR_pidfd_send_signal, fd, 0, NULL, 0) || errno != EBADF;
+}
+
 static void watch_task(const struct control_message *message, int fd, pid_t sender)
 {
 	const int32_t pid = message->pid;
 
+	if (fd >= 0 && !is_process(fd)) {
+		close(fd);
+		fd = -1;
+	}
 	if (pid <= 0 || is_watched(pid)) {
 		if (fd >= 0)
 			close(fd);
