@@ -183,6 +183,18 @@ static void wait_for(pid_t child, int epoll, int signals, int *status)
 	}
 }
 
+/* A descriptor is needed for each event of the tree. The command has been started with the limit that
+ * there was. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /* All that can be waited for: not what faults of our own raise. */
 static void signals_of_others(sigset_t *signals)
 {
@@ -278,8 +290,10 @@ static int run(struct child *child, const char *path, const struct monitor_optio
 	pid = code ? code : start(child);
 	forget(child);
 	code = pid < 0 ? pid : 0;
-	if (pid >= 0)
+	if (pid >= 0) {
+		raise_limit();
 		wait_for(pid, epoll, signals, status);
+	}
 	events_close();
 	close(signals);
 out:

@@ -117,7 +117,8 @@ int64_t control_pipe(bool cloexec, uint64_t *inode)
 		/* Others may have taken what came. */
 		asked = sys(__NR_poll, &look, 1, LOOK_MS) != 0;
 	}
-	return -ENODEV;
+	/* The monitor has no more descriptors, unless it is stopped. */
+	return -EMFILE;
 }
 
 bool control_wake(const struct control_message *message)

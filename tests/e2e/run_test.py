@@ -7,6 +7,7 @@ RUN_TARGET is run_target.c, statically linked and fixed at its address; TALLY_RT
 import ctypes
 import os
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -262,6 +263,38 @@ def case_a_low_limit_on_descriptors():
     for limit in (9, 20, 64):
         same('sh', '-c', 'ulimit -n %d; readlink /proc/self/exe; ls /proc/self/fd | wc -l; '
                          'sh -c "echo again"' % limit)
+
+
+EVENTS = r'''
+import ctypes, os, struct
+attr = struct.pack('=IIQQQQQ16x', 1, 64, 2, 0, 0, 0, 0x60)
+told, tell = os.pipe()
+gate, end = os.pipe()
+for child in range(4):
+    if not os.fork():
+        os.close(end)
+        for event in range(20):
+            fd = ctypes.CDLL(None).syscall(298, attr, 0, -1, -1, 0)
+            os.write(tell, b'y' if fd >= 0 else b'n')
+        os.read(gate, 1)
+        os._exit(0)
+seen = b''
+while len(seen) < 80:
+    seen += os.read(told, 80)
+print(seen.count(b'y'))
+'''
+
+
+def case_events_of_all_processes_are_more_than_the_limit():
+    def limit():
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (60, hard))
+
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 256:
+        skip('the hard limit on open files is too low')
+    done = tally('run', '--host=never', '--', sys.executable, '-E', '-S', '-c', EVENTS,
+                 preexec_fn=limit)
+    equal(done.stdout, '80\n')
 
 
 def case_the_limit_is_lowered_on_the_way():
