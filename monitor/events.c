@@ -61,6 +61,8 @@ struct feed {
 struct watch {
 	int fd;		/* -1: none */
 	int32_t pid;	/* as the process itself sees it; 0: no events are attached to it */
+	int32_t left;	/* a process that has ended, a page of which it has; 0: none */
+	pid_t holder;	/* its own number then, as we see it */
 	uint32_t owner; /* of mappings of rings; 0: none */
 };
 
@@ -331,6 +333,8 @@ static void feed_ready(uint32_t index)
 
 /* ---- watches ---- */
 
+static void wait_for_holder(uint32_t page, int32_t pid);
+
 /*
  * Its process has ended; who waits for a page of a process that lives holds a lock on it. A child
  * that it was about to have when it was killed may never have come to say its number.
@@ -347,6 +351,8 @@ static void end_tasks(int32_t pid)
 			continue;
 		if (task->live)
 			core_task_lost(task, its ? pid : 0);
+		if (its && task->live)
+			wait_for_holder(page, pid);
 		arena_free(page);
 	}
 }
@@ -381,28 +387,49 @@ static bool is_watched(int32_t pid)
 	return false;
 }
 
+static void add_watch(const struct watch *of)
+{
+	struct epoll_event ready = {.events = EPOLLIN};
+	struct watch *watch = free_watch();
+
+	if (!watch) {
+		close(of->fd);
+		return;
+	}
+	*watch = *of;
+	ready.data.u64 = READY(READY_WATCH, (uint64_t)(watch - events.watches));
+	if (epoll_ctl(events.epoll, EPOLL_CTL_ADD, watch->fd, &ready) < 0) {
+		close(watch->fd);
+		watch->fd = -1;
+	}
+}
+
+/* Who tries whether a page is free has it for a moment, and may be killed before it has ended what was
+ * left there by @pid. */
+static void wait_for_holder(uint32_t page, int32_t pid)
+{
+	struct watch watch = {.left = pid, .holder = arena_process(page)};
+
+	if (watch.holder <= 0) {
+		core_task_lost(core_task(page), pid);
+		return;
+	}
+	for (size_t i = 0; i < events.nr_watches; i++)
+		if (events.watches[i].fd >= 0 && events.watches[i].left == pid &&
+		    events.watches[i].holder == watch.holder)
+			return;
+	watch.fd = (int)syscall(__NR_pidfd_open, watch.holder, 0);
+	if (watch.fd >= 0)
+		add_watch(&watch);
+}
+
 /* The process that @fd, a pidfd, is of; -1 with errno: there is none. */
 static void watch(int fd, int32_t pid, uint32_t owner)
 {
-	struct epoll_event ready = {.events = EPOLLIN};
-	struct watch *watch;
-
-	if (fd < 0) {
-		if (errno == ESRCH)
-			ended(pid, owner);
-		return;
-	}
-	watch = free_watch();
-	if (!watch) {
-		close(fd);
-		return;
-	}
-	*watch = (struct watch){fd, pid, owner};
-	ready.data.u64 = READY(READY_WATCH, (uint64_t)(watch - events.watches));
-	if (epoll_ctl(events.epoll, EPOLL_CTL_ADD, fd, &ready) < 0) {
-		close(fd);
-		watch->fd = -1;
-	}
+	if (fd >= 0)
+		add_watch(&(struct watch){.fd = fd, .pid = pid, .owner = owner});
+	else if (errno == ESRCH)
+		ended(pid, owner);
 }
 
 /* Another thread of the sender may have put something else there; to keep that could keep an event
@@ -434,7 +461,10 @@ static void watched_ended(struct watch *watch)
 {
 	close(watch->fd);
 	watch->fd = -1;
-	ended(watch->pid, watch->owner);
+	if (watch->left)
+		end_tasks(watch->left);
+	else
+		ended(watch->pid, watch->owner);
 }
 
 /* ---- turns ---- */
