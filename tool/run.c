@@ -29,7 +29,7 @@ static const struct tool_option option_table[] = {
 	 .help = "whose caches and TLBs the model has: the same everywhere, or this processor's"},
 	{OPTION_CODE, "code", TOOL_WORD, .metavar = "shared|own",
 	 .help = "whether processes leave translated code to those that execute the same program "
-		 "(default own)"},
+		 "(default shared)"},
 	{0},
 };
 
@@ -115,7 +115,7 @@ static int set_option(const struct tool_command *command, int key, const char *a
 static int run(const struct tool_command *command, int argc, char **argv)
 {
 	struct tool_parse parse = {.command = command, .argc = argc, .argv = argv};
-	struct monitor_options options = {.paranoid = 2, .host = true, .shares_code = false};
+	struct monitor_options options = {.paranoid = 2, .host = true, .shares_code = true};
 	struct tally_error err;
 	char runtime[PATH_MAX];
 	int key, status;
