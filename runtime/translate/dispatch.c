@@ -354,6 +354,8 @@ static void go_on(struct thread *thread, enum arrival arrival)
 			address = make(thread, arrival);
 		arrival = ARRIVE_DIRECT;
 	}
+	if (!cache_is_slow(cache_of(thread)))
+		thread->branches.nr = 0; /* what comes is not noted: those were not the last ones */
 	thread->cache = address;
 }
 
@@ -401,6 +403,13 @@ static bool drain(struct thread *thread)
 	       !core_task_changed(&thread->events) && !is_due(thread);
 }
 
+/* The instruction where the thread is has not been executed; one that has led there, without code of its own, has. */
+static void still_to_come(struct thread *thread)
+{
+	if (thread->branches.pc == thread->regs.rip)
+		thread->branches.pc = 0;
+}
+
 void translate_left(struct thread *thread)
 {
 	/* Nothing is emptied before we say that we are out. */
@@ -438,11 +447,11 @@ void translate_left(struct thread *thread)
 		linux_rdpmc(thread, target.length);
 		break;
 	case EXIT_STALE:
-		thread->branches.pc = 0;
+		still_to_come(thread);
 		forget(cache, thread->regs.rip);
 		break;
 	case EXIT_DUE:
-		thread->branches.pc = 0; /* what comes has not been executed yet */
+		still_to_come(thread);
 		if (!is_due(thread))
 			go_slowly(thread);
 		break;

@@ -280,6 +280,21 @@ def case_record_b_has_branches_from_where_they_are_to_where_they_lead():
     check(len(within) > len(branches) / 2, '%d of %d' % (len(within), len(branches)))
 
 
+def case_record_b_misses_no_branch():
+    path = path_of('branches.data')
+    perf('record', '-q', '-o', path, '-b', '-e', 'instructions:u', '-c', '1009', 'perl', '-e',
+         'my %h; $h{"k" . $_ % 977} += $_ for 1 .. 20000')
+    pairs = 0
+    for line in perf('script', '-i', path, '-F', 'brstack').stdout.splitlines():
+        branches = [[int(address, 16) for address in branch.split('/')[:2]]
+                    for branch in line.split()]
+        # newest first: what one came from is not far behind what the one before it led to
+        for (source, _), (_, target) in zip(branches, branches[1:]):
+            check(0 <= source - target < 4096, '%#x to %#x in %s' % (target, source, line))
+            pairs += 1
+    check(pairs > 10000, str(pairs))
+
+
 def case_record_a_sees_the_tree():
     shares = report(record('-a', '-e', 'instructions:u', turns=10 * TURNS)[0], '--comm', 'work')
     check(shares.get('hot', 0) > 60, str(shares))

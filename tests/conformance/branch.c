@@ -248,6 +248,71 @@ ABI_CASE("layout.branch.from_to layout.branch.mispred layout.branch.in_tx layout
 	CHECK_CMP(chains, >, 0);
 }
 
+/*
+ * Two pieces of STRAIGHT bytes, hardly an instruction with more than one, and a jump to the other: what each entry of a
+ * stack comes from is the end of the piece that the entry before it led to.
+ */
+#define STRAIGHT 49
+
+void work_straight(unsigned long turns);
+__asm__(".text\n"
+	".type work_straight, @function\n"
+	"work_straight:\n"
+	"1:	test %eax, %eax\n"
+	"	.fill 47, 1, 0x90\n"
+	"	jmp 2f\n"
+	"	.fill 64, 1, 0x90\n"
+	"2:	.fill 44, 1, 0x90\n"
+	"	dec %rdi\n"
+	"	jz 3f\n"
+	"	jmp 1b\n"
+	"	.fill 64, 1, 0x90\n"
+	"3:	ret\n"
+	"work_straight_end:\n"
+	".size work_straight, . - work_straight\n");
+extern const char work_straight_end[];
+
+static bool is_straight(uint64_t address)
+{
+	return (uintptr_t)work_straight <= address && address < (uintptr_t)work_straight_end;
+}
+
+ABI_CASE("layout.branch_stack layout.branch.from_to branch.any",
+	 "no branch is missing between those of a stack, where few are taken")
+{
+	struct perf_event_attr attr = abi_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+	const struct perf_event_header *header;
+	unsigned int pairs = 0;
+	struct ring ring;
+	int fd;
+
+	abi_need_hardware();
+	attr.sample_period = 1009;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_BRANCH_STACK;
+	attr.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_ANY;
+	fd = perf_open(&attr, 0, -1, -1, 0);
+	if (fd < 0 && (errno == EOPNOTSUPP || errno == EINVAL))
+		CANNOT("the PMU records no branches");
+	CHECK_CMP(fd, >=, 0);
+	ring = MAP(fd, 128);
+	START(fd);
+	work_straight(1200);
+	STOP(fd);
+	while ((header = NEXT_OF(&ring, PERF_RECORD_SAMPLE))) {
+		struct sample sample = SAMPLE(&attr, header);
+
+		for (uint64_t i = 0; i + 1 < sample.branches; i++) {
+			const struct perf_branch_entry *at = &sample.branch[i];
+
+			if (!is_straight(at[0].from) || !is_straight(at[1].to))
+				continue;
+			CHECK_CMP(at[0].from - at[1].to, <=, STRAIGHT);
+			pairs++;
+		}
+	}
+	CHECK_CMP(pairs, >, 0);
+}
+
 #define CHECK_ENTRY_BITS(field, value, bits)                                                       \
 	do {                                                                                       \
 		struct perf_branch_entry one = {.field = (value)};                                 \
