@@ -57,6 +57,7 @@ static _Noreturn void end_by(struct thread *thread, const siginfo_t *info)
 
 	signal_set_kernel_mask(~0UL);
 	signal_set_kernel_action(number, &by_default, NULL);
+	tasks_end_all(thread); /* while the kernel tells what software events have counted */
 	int64_t pid = sys(__NR_getpid), tid = sys(__NR_gettid);
 	if (sys(__NR_rt_tgsigqueueinfo, pid, tid, number, info))
 		sys(__NR_tgkill, pid, tid, number);

@@ -2,7 +2,10 @@
 /* What the fields and bits of the attr change about an event, and what they refuse. */
 #include <linux/hw_breakpoint.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -277,6 +280,36 @@ ABI_CASE("attr.inherit life.inherit-fold",
 	STOP(alone);
 	CHECK_CMP(VALUE(fd), >=, VALUE(alone) + 150);
 	CHECK_CMP(VALUE(fd), <, 5000);
+}
+
+ABI_CASE("life.inherit-fold", "a child that crashes leaves what it has counted")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	struct perf_event_attr clock = abi_software(PERF_COUNT_SW_TASK_CLOCK);
+	uint64_t faults, time;
+	int fd, clock_fd, status;
+	pid_t child;
+
+	attr.inherit = clock.inherit = 1;
+	fd = OPEN_SELF(&attr);
+	clock_fd = OPEN_SELF(&clock);
+	START(fd);
+	START(clock_fd);
+	faults = VALUE(fd);
+	time = VALUE(clock_fd);
+	child = fork();
+	if (!child) {
+		setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+		signal(SIGSEGV, SIG_DFL);
+		work_faults(5000);
+		work_spin(50000000);
+		*(volatile char *)mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) = 1;
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	CHECK_CMP(VALUE(fd) - faults, >=, 5000);
+	CHECK_CMP(VALUE(clock_fd) - time, >=, 5000000);
 }
 
 ABI_CASE("attr.inherit-read-format read.group",
