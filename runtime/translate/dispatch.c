@@ -403,7 +403,8 @@ static bool drain(struct thread *thread)
 	       !core_task_changed(&thread->events) && !is_due(thread);
 }
 
-/* The instruction where the thread is has not been executed; one that has led there, without code of its own, has. */
+/* The instruction where the thread is has not been executed; one that has led there, without code of
+ * its own, has. */
 static void still_to_come(struct thread *thread)
 {
 	if (thread->branches.pc == thread->regs.rip)
