@@ -24,7 +24,10 @@ TRIES = 4
 
 
 def transcript(command, seed, arguments):
-    done = subprocess.run(command + ['--seed', str(seed), '--steps', str(arguments.steps)],
+    options = ['--seed', str(seed), '--steps', str(arguments.steps)]
+    if not arguments.cgroups:
+        options.append('--no-cgroups')
+    done = subprocess.run(command + options,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
     lines = done.stdout.decode(errors='replace').splitlines()
     return lines + ['status %d' % done.returncode]
@@ -89,8 +92,7 @@ def main():
     if why:
         print('1..0 # SKIP the kernel refuses perf_event_open: %s' % why)
         return 0
-    if not has_cgroups():
-        arguments.options.append('--no-cgroups')
+    arguments.cgroups = has_cgroups()
     failed = number = 0
     for number, seed in enumerate(seeds(arguments), 1):
         differ, tried = compare(arguments, seed)
