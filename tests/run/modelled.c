@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -224,6 +226,57 @@ static void vectors(void **state)
 	recorder_end(&r);
 }
 
+static volatile sig_atomic_t rung;
+
+static void ring(int number)
+{
+	(void)number;
+	rung++;
+}
+
+/*
+ * A signal may come between the end of a string and what tells of it: the model goes no farther than
+ * the string. All lie in one page.
+ */
+static void strings(void **state)
+{
+	enum { STRINGS = 1 << 20, MOST = 37, FEW = 20000 };
+	const struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+	static uint8_t from[64], to[64];
+	struct recorder r = recorder_begin((struct perf_event_attr){
+		.type = PERF_TYPE_HW_CACHE,
+		.config = PERF_COUNT_HW_CACHE_L1D | PERF_COUNT_HW_CACHE_OP_READ << 8 |
+			  PERF_COUNT_HW_CACHE_RESULT_MISS << 16,
+	});
+	uint64_t misses;
+
+	(void)state;
+	signal(SIGALRM, ring);
+	assert_return_code(ioctl(r.fd, PERF_EVENT_IOC_ENABLE, 0), errno);
+	assert_return_code(setitimer(ITIMER_REAL, &often, NULL), errno);
+	for (unsigned int i = 0; i < STRINGS; i++) {
+		const void *source = from;
+		uint64_t left = i % MOST, some = i % 23;
+		void *target = to;
+
+		/* Records of two lengths: what was there before is of another word. */
+		__asm__ volatile("rep movsb" : "+D"(target), "+S"(source), "+c"(left) : : "memory");
+		target = to;
+		__asm__ volatile("rep stosb" : "+D"(target), "+c"(some) : "a"(i) : "memory");
+		target = to, source = from, some = 9;
+		__asm__ volatile("repe cmpsb"
+				 : "+D"(target), "+S"(source), "+c"(some)
+				 :
+				 : "memory", "cc");
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	assert_return_code(ioctl(r.fd, PERF_EVENT_IOC_DISABLE, 0), errno);
+	assert_int_equal(read(r.fd, &misses, sizeof(misses)), sizeof(misses));
+	assert_true(rung);
+	assert_in_range(misses, 1, FEW);
+	recorder_end(&r);
+}
+
 /* Pages that the process has mapped. */
 static long mapped(void)
 {
@@ -281,6 +334,7 @@ int main(void)
 		cmocka_unit_test(vectors),	 cmocka_unit_test(generations),
 		cmocka_unit_test(cache_misses),	 cmocka_unit_test(cycles),
 		cmocka_unit_test(branch_misses), cmocka_unit_test(far_loads),
+		cmocka_unit_test(strings),
 	};
 
 	return cmocka_run_group_tests_name("run/modelled", tests, NULL, NULL);
