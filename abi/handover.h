@@ -8,10 +8,10 @@
  * ARENA, MONITOR, RUNTIME and PROGRAM are descriptors: the memory that the tree shares, the socket
  * to who looks after it (abi/control.h), tally-rt itself (for the next exec, where there is no
  * /proc), and the file that is to run. PAGE is the page of the arena that the thread has, with its
- * incarnation (abi/arena.h: ARENA_OWNER), 0 when it has none, and HANDOVER_PAGES: the program's stack
- * begins below this text, which has as many digits whatever page it is. CONFINED is 1 once the program has set
- * itself a filter of system calls, which it keeps. FILENAME is what execve(2) was given;
- * it comes last, so that a pointer to it serves as AT_EXECFN. With PROGRAM -1 nothing has been
+ * incarnation (abi/arena.h: ARENA_OWNER), 0 when it has none, and HANDOVER_PAGES: the program's
+ * stack begins below this text, which has as many digits whatever page it is. CONFINED is 1 once the
+ * program has set itself a filter of system calls, which it keeps. FILENAME is what execve(2) was
+ * given; it comes last, so that a pointer to it serves as AT_EXECFN. With PROGRAM -1 nothing has been
  * looked at yet: FILENAME is to be executed with all that belongs to it. `tally run` starts its
  * command that way.
  */

@@ -60,15 +60,15 @@ void memory_own(uint64_t start, uint64_t end)
 	translate_unlock();
 }
 
-/* Below 2 GiB from the top, where the heap of a program that lies there comes last. */
-static int64_t allocate_below(size_t size, uint64_t below, int prot)
+/* From the top down. */
+static int64_t allocate_between(size_t size, uint64_t start, uint64_t end, int prot)
 {
-	for (uint64_t at = PAGE_DOWN(below - size); at > 0x10000 && at < below; at -= size) {
+	for (uint64_t at = PAGE_DOWN(end - size); at >= start && at < end; at -= size) {
 		int64_t result = sys(
 			__NR_mmap, at, size, prot,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 
-		if (!sys_failed(result) && (uint64_t)result + size <= below)
+		if (!sys_failed(result) && (uint64_t)result + size <= end)
 			return result;
 		if (!sys_failed(result))
 			sys(__NR_munmap, result, size);
@@ -76,13 +76,17 @@ static int64_t allocate_below(size_t size, uint64_t below, int prot)
 	return -ENOMEM;
 }
 
+/* No lower than that, and below 2 GiB from the top on, where the heap of a program that lies there
+ * comes last. */
+#define LOWEST 0x11000UL
+
 static void *allocate(size_t size, uint64_t below, int prot)
 {
 	int64_t result;
 
 	size = PAGE_UP(size);
 	if (below)
-		result = allocate_below(size, below, prot);
+		result = allocate_between(size, LOWEST, below, prot);
 	else
 		result = apart_map(size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (sys_failed(result))
@@ -114,8 +118,15 @@ static void *allocate_low_code(size_t size)
 
 static void *allocate_code(size_t size)
 {
-	const int64_t result = window_map_cache(size);
+	enum { ALL = PROT_READ | PROT_WRITE | PROT_EXEC };
+	const struct window_room room = window_room();
+	int64_t result = allocate_between(size, room.start, room.end, ALL);
 
+	if (!sys_failed(result))
+		window_has_cache((uint64_t)result);
+	else
+		result = sys(__NR_mmap, window_hint(size), size, ALL,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (sys_failed(result))
 		return NULL;
 	memory_own((uint64_t)result, (uint64_t)result + size);

@@ -44,17 +44,14 @@ static uint64_t random_base(void)
 	return PROGRAM_START + random % PROGRAM_RANDOM_PAGES * PAGE;
 }
 
-static int64_t map(uint64_t at, size_t size, int prot, int fixed)
+static uint64_t map_at_once(uint64_t at, size_t size, uint64_t fixed)
 {
-	return sys(__NR_mmap, at, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed,
-		   -1, 0);
-}
+	int64_t result = sys(__NR_mmap, at, size, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
 
-static uint64_t map_at_once(uint64_t at, size_t size, int fixed)
-{
-	const int64_t result = map(at, size, PROT_NONE, fixed);
-
-	return sys_failed(result) ? 0 : (uint64_t)result;
+	if (sys_failed(result))
+		return 0;
+	return (uint64_t)result;
 }
 
 bool window_boot(size_t code, size_t program, size_t align, uint64_t *code_at, uint64_t *program_at)
@@ -125,21 +122,14 @@ uint64_t window_hint(size_t size)
 	return at;
 }
 
-int64_t window_map_cache(size_t size)
+struct window_room window_room(void)
 {
-	for (uint64_t at = caches - size; at >= bottom && at < top; at -= size) {
-		int64_t result =
-			map(at, size, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_FIXED_NOREPLACE);
+	return (struct window_room){bottom, caches};
+}
 
-		if (result == (int64_t)at) {
-			__atomic_store_n(&caches, at, __ATOMIC_RELAXED);
-			return result;
-		}
-		/* Before Linux 4.17 it is a hint. */
-		if (!sys_failed(result))
-			sys(__NR_munmap, result, size);
-	}
-	return map(window_hint(size), size, PROT_READ | PROT_WRITE | PROT_EXEC, 0);
+void window_has_cache(uint64_t start)
+{
+	__atomic_store_n(&caches, start, __ATOMIC_RELAXED);
 }
 
 void window_freed(uint64_t start, uint64_t end)

@@ -38,8 +38,14 @@ bool window_boot(size_t code, size_t program, size_t align, uint64_t *code_at,
  */
 uint64_t window_hint(size_t size);
 
-/* Maps one more cache, all of it accessible. An errno value, or where it is; one at a time. */
-int64_t window_map_cache(size_t size);
+/* Where more caches may lie, from the end on; and that one lies at @start, which is the end now. For
+ * one at a time. */
+struct window_room {
+	uint64_t start, end;
+};
+
+struct window_room window_room(void);
+void window_has_cache(uint64_t start);
 
 /* The program unmapped that: if it was the last that got a hint, it is the next. */
 void window_freed(uint64_t start, uint64_t end);

@@ -141,12 +141,12 @@ struct branches {
 	int fd;
 };
 
-static struct branches record_branches(uint64_t filter)
+static struct branches open_branches(uint64_t config, uint64_t filter)
 {
 	struct branches out;
 
 	abi_need_hardware();
-	out.attr = abi_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS);
+	out.attr = abi_attr(PERF_TYPE_HARDWARE, config);
 	out.attr.sample_period = 1009;
 	out.attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_BRANCH_STACK;
 	out.attr.branch_sample_type = filter;
@@ -155,6 +155,13 @@ static struct branches record_branches(uint64_t filter)
 		CANNOT("the PMU records no such branches");
 	CHECK_CMP(out.fd, >=, 0);
 	out.ring = MAP(out.fd, 128);
+	return out;
+}
+
+static struct branches record_branches(uint64_t filter)
+{
+	struct branches out = open_branches(PERF_COUNT_HW_BRANCH_INSTRUCTIONS, filter);
+
 	START(out.fd);
 	for (int i = 0; i < 200; i++)
 		indirect_work();
@@ -249,8 +256,8 @@ ABI_CASE("layout.branch.from_to layout.branch.mispred layout.branch.in_tx layout
 }
 
 /*
- * Two pieces of STRAIGHT bytes, hardly an instruction with more than one, and a jump to the other: what each entry of a
- * stack comes from is the end of the piece that the entry before it led to.
+ * Two pieces of STRAIGHT bytes, hardly an instruction with more than one, and a jump to the other:
+ * what each entry of a stack comes from is the end of the piece that the entry before it led to.
  */
 #define STRAIGHT 49
 
@@ -280,26 +287,16 @@ static bool is_straight(uint64_t address)
 ABI_CASE("layout.branch_stack layout.branch.from_to branch.any",
 	 "no branch is missing between those of a stack, where few are taken")
 {
-	struct perf_event_attr attr = abi_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+	struct branches b = open_branches(PERF_COUNT_HW_INSTRUCTIONS,
+					  PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_ANY);
 	const struct perf_event_header *header;
 	unsigned int pairs = 0;
-	struct ring ring;
-	int fd;
 
-	abi_need_hardware();
-	attr.sample_period = 1009;
-	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_BRANCH_STACK;
-	attr.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_ANY;
-	fd = perf_open(&attr, 0, -1, -1, 0);
-	if (fd < 0 && (errno == EOPNOTSUPP || errno == EINVAL))
-		CANNOT("the PMU records no branches");
-	CHECK_CMP(fd, >=, 0);
-	ring = MAP(fd, 128);
-	START(fd);
+	START(b.fd);
 	work_straight(1200);
-	STOP(fd);
-	while ((header = NEXT_OF(&ring, PERF_RECORD_SAMPLE))) {
-		struct sample sample = SAMPLE(&attr, header);
+	STOP(b.fd);
+	while ((header = NEXT_OF(&b.ring, PERF_RECORD_SAMPLE))) {
+		struct sample sample = SAMPLE(&b.attr, header);
 
 		for (uint64_t i = 0; i + 1 < sample.branches; i++) {
 			const struct perf_branch_entry *at = &sample.branch[i];
