@@ -95,7 +95,7 @@ static inline unsigned int block_strings(const struct block *b, unsigned int i)
  * too, of code that is out of the way: of the first thing that is done there.
  *
  *	head	| mov $pc, %ecx | cmpl $line, slot(%rbx) | jne ->
- *	aside	| mov $block, %r10d | ...
+ *	aside	| mov $block, %ecx | ...	which nobody asks for there
  */
 struct block_head {
 	uint8_t opcode;
@@ -106,7 +106,7 @@ struct block_head {
 } __attribute__((packed));
 
 struct block_aside {
-	uint8_t opcode[2];
+	uint8_t opcode;
 	uint32_t block;
 } __attribute__((packed));
 

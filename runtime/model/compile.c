@@ -20,26 +20,32 @@
  *	add $instructions | loads, %r13
  *	add $lines | conditions | stores, %r14
  *	mov NEXT(%rsi), %eax; lea NEXT(%rsi), %rsi
- *	...					the branch
+ *	...					the branch, predicted
  *
- * Of a condition:
+ * Of a condition, without a branch of its own:
  *
- *	movzbl BY_BRANCH(%rbx), %ecx
- *	mov %r12d, %edx; xor $branch, %edx; and $mask, %edx
- *	or (%rdi, %rdx), %cl			by history
- *	cmp $next, %eax				the block behind this one, if it comes next here
- *	jne cold				if not, looks whether next begins behind this one
- *	mov STEPS(%rbx, %rcx, 4), %ecx		on either side
- *	mov %cl, BY_BRANCH(%rbx)
- *	mov %ch, (%rdi, %rdx)
- *	add %rcx, %r9
- *	add %r12, %r12				or one more
+ *	mov %r12d, %ecx; xor $branch, %ecx; and $mask, %ecx
+ *	xor %edx, %edx; cmpl $behind, PC(%rax); setne %dl	whether it was taken
+ *	add %rdx, %r8
+ *	lea (%rdx, %r12, 2), %r12
+ *	shl $STEPS, %edx
+ *	or BY_BRANCH(%rbx), %dl
+ *	or (%rdi, %rcx), %dl			by history
+ *	mov STEPS(%rbx, %rdx, 4), %edx
+ *	mov %dl, BY_BRANCH(%rbx)
+ *	mov %dh, (%rdi, %rcx)
+ *	add %rdx, %r9
  *
- * It is kept short: in programs of some size the time goes into fetching it. What can be told later
- * is told on the cold side, where who is not found in his slot is used, for all that go together, in
- * a call.
+ * And then
+ *
+ *	jmp *%rax
+ *
+ * It is kept short, and on one side: in programs of some size the time goes into fetching it. Only
+ * who is not found in his slot goes to the cold side, where all that go together are used in a call.
  */
 #include "runtime/model/compile.h"
+
+#include <stddef.h>
 
 #include "runtime/model/state.h"
 
@@ -129,23 +135,22 @@ static uint8_t *emit_use(struct compiled *c, uint64_t line)
 	return jump;
 }
 
-/* mov $block, %r10d */
-static void emit_block(uint8_t **at, const struct block *b)
+/*
+ * Cold: movabs $line, %rdi; call *MODEL_FETCH(%rbx); jmp back. The first one of a block begins with
+ * where that is described (block.h), which is not looked at: it is far away.
+ */
+static void emit_call_fetch(struct compiled *c, const struct block *b, uint64_t line, uint8_t *jump)
 {
-	EMIT(*at, 0x41, 0xba);
-	put32(at, (uint64_t)(uintptr_t)b);
-}
+	enum { BLOCK = 5, BYTES = 10 + 3 + 5 };
+	uint8_t *at = cold(c, b ? BLOCK + BYTES : BYTES, jump);
 
-/* Cold: r10; call *MODEL_FETCH(%rbx); jmp back */
-static void emit_call_fetch(struct compiled *c, const struct block *b, uint8_t *const *jumps,
-			    unsigned int nr)
-{
-	enum { BYTES = 6 + 8 };
-	uint8_t *at = cold(c, BYTES, jumps[0]);
-
-	for (unsigned int i = 1; i < nr; i++)
-		lead(jumps[i], at);
-	emit_block(&at, b);
+	if (b) {
+		EMIT(at, 0xb9); /* mov $block, %ecx */
+		put32(&at, (uint64_t)(uintptr_t)b);
+	}
+	EMIT(at, 0x48, 0xbf);
+	put32(&at, line);
+	put32(&at, line >> 32);
 	EMIT(at, 0xff, 0x53, MODEL_FETCH, 0xe9, 0, 0, 0, 0);
 	lead(at, c->hot);
 }
@@ -154,15 +159,14 @@ static void emit_call_fetch(struct compiled *c, const struct block *b, uint8_t *
 static void emit_fetch(struct compiled *c, const struct block *b)
 {
 	const uint64_t last = (b->pc + b->length - 1) >> MACHINE_LINE_SHIFT;
-	uint64_t line = b->pc >> MACHINE_LINE_SHIFT;
-	uint8_t *jumps[2];
-	unsigned int nr = 0;
+	const uint64_t first = b->pc >> MACHINE_LINE_SHIFT;
+	uint8_t *jump;
 
-	do {
-		jumps[nr++] = emit_use(c, line);
+	for (uint64_t line = first; line <= last; line++) {
+		jump = emit_use(c, line);
 		emit_time(c);
-	} while (line++ < last);
-	emit_call_fetch(c, b, jumps, nr);
+		emit_call_fetch(c, line == first ? b : NULL, line, jump);
+	}
 }
 
 /* ---- operands ---- */
@@ -271,11 +275,20 @@ static uint8_t *emit_use_data(struct compiled *c)
 	return jump;
 }
 
+/* mov $which, %edi; call *member(%rbx) */
+static void emit_call(uint8_t **at, uint32_t which, uint8_t member)
+{
+	EMIT(*at, 0xbf);
+	put32(at, which);
+	EMIT(*at, 0xff, 0x53);
+	*(*at)++ = member;
+}
+
 /* Cold: they are used one after the other; comes back behind. */
 static void emit_accesses(struct compiled *c, const struct block *b, unsigned int i,
 			  unsigned int nr, struct span span)
 {
-	enum { BYTES = 5 + 6 + 7 + 3 + 5 };
+	enum { BYTES = 5 + 3 + 5 };
 	const struct block_access *a = &b->accesses[i];
 	uint8_t *at, *jump;
 
@@ -285,11 +298,7 @@ static void emit_accesses(struct compiled *c, const struct block *b, unsigned in
 	if (i + nr < b->nr_accesses)
 		emit_time(c);
 	at = cold(c, BYTES, jump);
-	EMIT(at, 0xbf); /* mov $which, %edi */
-	put32(&at, ACCESSES(i, nr) | (a->what & BLOCK_STORE ? ACCESSES_STORE : 0));
-	emit_block(&at, b);
-	put_first(&at, a, span);
-	EMIT(at, 0xff, 0x53, MODEL_LINE); /* call *MODEL_LINE(%rbx) */
+	emit_call(&at, ACCESSES(i, nr) | (a->what & BLOCK_STORE ? ACCESSES_STORE : 0), MODEL_LINE);
 	EMIT(at, 0xe9, 0, 0, 0, 0);
 	lead(at, c->hot);
 }
@@ -302,10 +311,7 @@ static void emit_operands(struct compiled *c, const struct block *b)
 	for (unsigned int i = 0; i < b->nr_accesses; i += nr) {
 		nr = block_strings(b, i);
 		if (nr) {
-			EMIT(c->hot, 0xbf); /* mov $which, %edi */
-			put32(&c->hot, ACCESSES(i, nr));
-			emit_block(&c->hot, b);
-			EMIT(c->hot, 0xff, 0x53, MODEL_ACCESS);
+			emit_call(&c->hot, ACCESSES(i, nr), MODEL_ACCESS);
 			continue;
 		}
 		nr = together(b, i, &span);
@@ -355,10 +361,10 @@ static void emit_next(struct compiled *c, const struct block *b)
 	put_displacement(&c->hot, 0x36, 8 * b->words);
 }
 
-static void emit_add_branch(uint8_t **at, uint32_t sum)
+static void emit_add_branch(struct compiled *c, uint32_t sum)
 {
-	EMIT(*at, 0x49, 0x81, 0xc0); /* add, %r8 */
-	put32(at, sum);
+	EMIT(c->hot, 0x49, 0x81, 0xc0); /* add, %r8 */
+	put32(&c->hot, sum);
 }
 
 /* ---- branches ---- */
@@ -368,73 +374,36 @@ static void emit_jump(uint8_t **at)
 	EMIT(*at, 0xff, 0xe0); /* jmp *%rax */
 }
 
-/* cmp $next, %eax; jne: what next is, is known when that is compiled. Returns behind the jump. */
-static uint8_t *emit_if_next(struct compiled *c, uint64_t pc)
+static void put_by_branch(uint8_t **at, uint64_t branch)
 {
-	EMIT(c->hot, 0x3d, 0, 0, 0, 0);
-	c->next = c->hot;
-	c->next_pc = pc;
-	return emit_jne(c);
-}
-
-static void emit_on(struct compiled *c)
-{
-	enum { BYTES = 2 };
-	uint8_t *at = cold(c, BYTES, emit_if_next(c, 0));
-
-	emit_jump(&at);
-}
-
-enum { STEP_BYTES = 7 + 6 + 3 + 3 };
-
-static void emit_step(uint8_t **at, uint64_t branch, bool taken)
-{
-	EMIT(*at, 0x8b, 0x8c, 0x8b); /* mov steps(%rbx, %rcx, 4), %ecx */
-	put32(at, offsetof(struct model, predictor.steps[taken]));
-	EMIT(*at, 0x88, 0x8b); /* mov %cl, by_branch(%rbx) */
 	put32(at, offsetof(struct model, predictor.by_branch) + predict_branch_place(branch));
-	EMIT(*at, 0x88, 0x2c, 0x17); /* mov %ch, (%rdi, %rdx) */
-	EMIT(*at, 0x49, 0x01, 0xc9); /* add %rcx, %r9 */
 }
 
-enum { TAKEN_BYTES = STEP_BYTES + 5 + 3, NOT_TAKEN_BYTES = STEP_BYTES + 3 };
-
-static void emit_taken(uint8_t **at, uint64_t branch)
+static void emit_condition(struct compiled *c, uint64_t behind)
 {
-	emit_step(at, branch, true);
-	EMIT(*at, 0x4f, 0x8d, 0x64, 0x24, 0x01); /* lea 1(%r12, %r12), %r12 */
-	EMIT(*at, 0x49, 0xff, 0xc0);		 /* inc %r8 */
-}
+	uint8_t **at = &c->hot;
 
-static void emit_not_taken(uint8_t **at, uint64_t branch)
-{
-	emit_step(at, branch, false);
-	EMIT(*at, 0x4d, 0x01, 0xe4); /* add %r12, %r12 */
-}
-
-/* Cold: cmpl $behind, PC(%rax); je 1f; taken; jmp *%rax; 1: not taken; jmp *%rax */
-static void emit_condition(struct compiled *c, const struct block *b)
-{
-	enum { BYTES = 7 + 2 + TAKEN_BYTES + 2 + NOT_TAKEN_BYTES + 2 };
-	const uint64_t behind = b->pc + b->length;
-	uint8_t *at;
-
-	EMIT(c->hot, 0x0f, 0xb6, 0x8b); /* movzbl by_branch(%rbx), %ecx */
-	put32(&c->hot, offsetof(struct model, predictor.by_branch) + predict_branch_place(behind));
-	EMIT(c->hot, 0x44, 0x89, 0xe2, 0x81, 0xf2); /* mov %r12d, %edx; xor, %edx */
-	put32(&c->hot, predict_history_place(behind));
-	EMIT(c->hot, 0x81, 0xe2); /* and, %edx */
-	put32(&c->hot, (1 << PREDICT_HISTORY_BITS) - 1);
-	EMIT(c->hot, 0x0a, 0x0c, 0x17); /* or (%rdi, %rdx), %cl */
-	at = cold(c, BYTES, emit_if_next(c, behind));
-	emit_not_taken(&c->hot, behind);
-	EMIT(at, 0x81, 0x78, offsetof(struct block_head, pc));
-	put32(&at, behind);
-	EMIT(at, 0x74, TAKEN_BYTES + 2);
-	emit_taken(&at, behind);
-	emit_jump(&at);
-	emit_not_taken(&at, behind);
-	emit_jump(&at);
+	EMIT(*at, 0x44, 0x89, 0xe1, 0x81, 0xf1); /* mov %r12d, %ecx; xor, %ecx */
+	put32(at, predict_history_place(behind));
+	EMIT(*at, 0x81, 0xe1); /* and, %ecx */
+	put32(at, (1 << PREDICT_HISTORY_BITS) - 1);
+	EMIT(*at, 0x31, 0xd2);					/* xor %edx, %edx */
+	EMIT(*at, 0x81, 0x78, offsetof(struct block_head, pc)); /* cmpl $behind, PC(%rax) */
+	put32(at, behind);
+	EMIT(*at, 0x0f, 0x95, 0xc2);		  /* setne %dl */
+	EMIT(*at, 0x49, 0x01, 0xd0);		  /* add %rdx, %r8 */
+	EMIT(*at, 0x4e, 0x8d, 0x24, 0x62);	  /* lea (%rdx, %r12, 2), %r12 */
+	EMIT(*at, 0xc1, 0xe2, PREDICT_STEP_BITS); /* shl, %edx */
+	EMIT(*at, 0x0a, 0x93);			  /* or by_branch(%rbx), %dl */
+	put_by_branch(at, behind);
+	EMIT(*at, 0x0a, 0x14, 0x0f); /* or (%rdi, %rcx), %dl */
+	EMIT(*at, 0x8b, 0x94, 0x93); /* mov steps(%rbx, %rdx, 4), %edx */
+	PUT_MEMBER(*at, predictor.steps);
+	EMIT(*at, 0x88, 0x93); /* mov %dl, by_branch(%rbx) */
+	put_by_branch(at, behind);
+	EMIT(*at, 0x88, 0x34, 0x0f); /* mov %dh, (%rdi, %rcx) */
+	EMIT(*at, 0x49, 0x01, 0xd1); /* add %rdx, %r9 */
+	emit_jump(at);
 }
 
 /* mov %r15d, %ecx; and $.., %ecx: where the top of the stack is. */
@@ -445,7 +414,7 @@ static void emit_top(struct compiled *c)
 
 static void emit_push(struct compiled *c, uint64_t behind)
 {
-	emit_add_branch(&c->hot, 1u << SUM_CALLS);
+	emit_add_branch(c, 1u << SUM_CALLS);
 	EMIT(c->hot, 0x41, 0xff, 0xc7); /* inc %r15d */
 	emit_top(c);
 	EMIT(c->hot, 0xc7, 0x84, 0x8b); /* movl $behind, returns(%rbx, %rcx, 4) */
@@ -486,17 +455,17 @@ static void emit_branch(struct compiled *c, const struct block *b)
 
 	switch (b->end) {
 	case BLOCK_ON:
-		emit_on(c);
+		emit_jump(&c->hot);
 		break;
 	case BLOCK_CONDITIONAL:
-		emit_condition(c, b);
+		emit_condition(c, behind);
 		break;
 	case BLOCK_JUMP:
-		emit_add_branch(&c->hot, 1u << SUM_JUMPS);
-		emit_on(c);
+		emit_add_branch(c, 1u << SUM_JUMPS);
+		emit_jump(&c->hot);
 		break;
 	case BLOCK_JUMP_INDIRECT:
-		emit_add_branch(&c->hot, 1u << SUM_JUMPS);
+		emit_add_branch(c, 1u << SUM_JUMPS);
 		emit_target(c, behind);
 		break;
 	case BLOCK_CALL:
@@ -527,16 +496,8 @@ static uint64_t emit_head(uint8_t **at, uint64_t pc)
 
 uint64_t model_compile(struct compiled *c, const struct block *b)
 {
-	uint8_t *next = c->next;
-	uint64_t code;
+	const uint64_t code = emit_head(&c->hot, b->pc);
 
-	if (next && (!c->next_pc || c->next_pc == b->pc)) {
-		const uint32_t at = (uint32_t)(uintptr_t)c->hot;
-
-		__builtin_memcpy(next - sizeof(at), &at, sizeof(at));
-	}
-	c->next = NULL;
-	code = emit_head(&c->hot, b->pc);
 	emit_fetch(c, b);
 	emit_operands(c, b);
 	emit_sums(c, b);

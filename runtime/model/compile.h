@@ -18,9 +18,6 @@
  */
 struct compiled {
 	uint8_t *hot, *cold;
-	/* The last block's jump to its successor, if that comes next here; NULL: it does not. */
-	uint8_t *next;
-	uint64_t next_pc; /* which has to begin there; 0: anywhere */
 };
 
 /* The most that a block may take: so many bytes, and so many for each access. */
@@ -29,12 +26,6 @@ enum { COMPILED_BLOCK = 320, COMPILED_ACCESS = 128 };
 static inline bool compiled_room(const struct compiled *c, uint64_t bytes)
 {
 	return (uint64_t)(c->cold - c->hot) >= bytes;
-}
-
-/* What comes now does not belong to what was there before. */
-static inline void compiled_apart(struct compiled *c)
-{
-	c->next = (uint8_t *)0;
 }
 
 /* Returns the code of @block, which is complete. Any model can run it. */

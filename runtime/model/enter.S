@@ -16,7 +16,8 @@
  *	r10	the slots of data
  *	r11	mask of places of slots
  *
- * What is called finds the block in r10d, and in edi which of its accesses it is about.
+ * What is called finds in edi which accesses of the block it is about; for a fetch, in rdi which
+ * line.
  */
 #include "runtime/model/offsets.h"
 
@@ -84,8 +85,6 @@
 	push	%rsi
 	push	%r8
 	push	%r9
-	push	%rax
-	sub	$8, %rsp
 	mov	%rbp, MODEL_TIME(%rbx)
 	mov	%rbx, %rdi
 	.endm
@@ -93,62 +92,51 @@
 	.macro	restore
 	mov	MODEL_TIME(%rbx), %rbp
 	constants
-	add	$8, %rsp
-	pop	%rax
 	pop	%r9
 	pop	%r8
 	pop	%rsi
 	.endm
 
 	begin	model_call_fetch
+	mov	%rdi, %rcx
 	save
-	mov	%r10d, %esi
-	mov	%r13, %rdx
+	mov	%rcx, %rsi
 	call	model_fetch
 	restore
 	ret
 	finish	model_call_fetch
 
 /*
- * Accesses of which the slot of the first byte, whose address is in ecx, has not the line of the
- * last one: what differs is in rdx. If that line has this slot all are in it, and are used by C. If
- * they lie in two lines, and both have slots, they are used here: at the same time, since neighbours are
+ * Accesses of which the slot of the first byte, whose place is ecx, has not the line of the last
+ * one: what differs is in rdx. If that line has this slot all are in it, and are used by C. If they
+ * lie in two lines, and both have slots, they are used here: at the same time, since neighbours are
  * in different sets, unless there is only one.
  */
 	begin	model_call_line
-	mov	MODEL_SLOTS(%rbx), %r11
-	mov	%ecx, %eax
-	shr	$3, %eax
-	and	$MODEL_SLOT_MASK, %eax		/* the place of the slot */
-	xor	(%r11, %rax), %rdx
+	xor	(%r10, %rcx), %rdx
 	shr	$MODEL_PLACE_BITS, %rdx		/* the last line */
-	push	%r8
-	lea	(, %rdx, 8), %r8d
-	and	$MODEL_SLOT_MASK, %r8d		/* and the place of its slot */
-	cmp	%eax, %r8d
+	lea	(, %rdx, 8), %eax
+	and	%r11d, %eax			/* and the place of its slot */
+	cmp	%ecx, %eax
 	je	1f
 	cmpl	$0, MODEL_ORDERED(%rbx)
-	jne	2f
-	mov	(%r11, %rax), %rax
-	mov	(%r11, %r8), %rcx
+	jne	model_call_access
+	mov	(%r10, %rax), %rax
+	mov	(%r10, %rcx), %rcx
 	shl	$MODEL_PLACE_BITS, %rdx
-	xor	%rdx, %rcx
-	sub	$(1 << MODEL_PLACE_BITS), %rdx
 	xor	%rdx, %rax
+	sub	$(1 << MODEL_PLACE_BITS), %rdx
+	xor	%rdx, %rcx
 	mov	%rax, %rdx
 	or	%rcx, %rdx
 	shr	$MODEL_PLACE_BITS, %rdx
-	jne	2f
+	jne	model_call_access
 	mov	%rbp, (%rbx, %rax, 8)
 	mov	%rbp, (%rbx, %rcx, 8)
 	add	$MODEL_TICK, %rbp
-	pop	%r8
-	constants
+	lea	MODEL_BY_HISTORY(%rbx), %rdi
 	ret
-2:	pop	%r8
-	jmp	model_call_access
-1:	pop	%r8
-	mov	%edi, %ecx
+1:	mov	%edi, %ecx
 	save
 	mov	%rdx, %rsi
 	mov	%ecx, %edx
@@ -159,10 +147,9 @@
 	finish	model_call_line
 
 	begin	model_call_access
-	mov	%edi, %ecx
+	mov	%edi, %edx
 	save
-	mov	%r10d, %edx
-	mov	%r13, %r8
+	mov	%r13, %rcx
 	call	model_access
 	restore
 	ret
@@ -201,10 +188,14 @@
 	mov	%r11, MODEL_PATH(%rbx)
 	constants
 	ret
-1:	save
+1:	push	%rax
+	sub	$8, %rsp
+	save
 	mov	%ecx, %esi
 	call	model_target
 	restore
+	add	$8, %rsp
+	pop	%rax
 	ret
 	finish	model_call_target
 

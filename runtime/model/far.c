@@ -6,7 +6,11 @@
 
 #include "runtime/model/scan.h"
 
-/* Sets begin at powers of two, and at what is looked at together. */
+static const _Alignas(16) uint8_t ways[MACHINE_MAX_WAYS] = {
+	0,  1,	2,  3,	4,  5,	6,  7,	8,  9,	10, 11, 12, 13, 14, 15,
+	16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+};
+
 static uint32_t log2_up(uint32_t n)
 {
 	uint32_t bits = 0;
@@ -16,14 +20,9 @@ static uint32_t log2_up(uint32_t n)
 	return bits;
 }
 
-static uint32_t room_for(uint32_t ways)
-{
-	return (ways + SCAN_WORDS - 1) & ~(SCAN_WORDS - 1);
-}
-
 uint64_t far_place(struct far_sets *sets, const struct machine_cache *cache, uint8_t *memory)
 {
-	uint64_t size;
+	uint64_t all;
 
 	*sets = (struct far_sets){.bits = 0};
 	if (!cache->sets)
@@ -31,55 +30,61 @@ uint64_t far_place(struct far_sets *sets, const struct machine_cache *cache, uin
 	*sets = (struct far_sets){
 		.tags = (uint32_t *)memory,
 		.mask = cache->sets - 1,
-		.ways = cache->ways,
-		.shift = log2_up(room_for(cache->ways)),
+		.shift = log2_up(cache->ways > FAR_WAYS ? 2 * FAR_WAYS : FAR_WAYS),
+		.wide = cache->ways > FAR_WAYS,
 		.bits = log2_up(cache->sets),
+		.last = cache->ways - 1,
 	};
-	for (uint32_t i = 0; i < 4; i++)
-		if (room_for(cache->ways) - 4 + i >= cache->ways)
-			sets->no_ways[i] = FAR_TIME_END;
-	size = 2 * sizeof(uint32_t) * cache->sets << sets->shift;
+	for (uint32_t way = 0; way < 2 * FAR_WAYS; way++)
+		sets->victims[way] = (uint8_t)(sets->last ^ way);
+	all = (uint64_t)cache->sets << sets->shift;
 	if (memory)
-		sets->guesses = memory + size;
-	return size + FAR_GUESSES;
+		sets->ranks = memory + all * sizeof(*sets->tags);
+	return all * (sizeof(*sets->tags) + sizeof(*sets->ranks));
 }
 
-/* Times become the order of ways, from 1; of what was never used it stays 0. */
-static void renew_set(uint32_t *times, uint32_t ways)
+/* @way, of which the rank is @rank, is used. */
+static inline void use(uint8_t *ranks, bool wide, uint32_t way, uint32_t rank)
 {
-	uint32_t order[MACHINE_MAX_WAYS];
-
-	for (uint32_t i = 0; i < ways; i++) {
-		order[i] = times[i] != 0;
-		for (uint32_t j = 0; j < ways; j++)
-			order[i] += times[j] && times[j] < times[i];
-	}
-	for (uint32_t i = 0; i < ways; i++)
-		times[i] = order[i];
+	scan_increase(ranks, ways, rank);
+	if (__builtin_expect(wide, 0))
+		scan_increase(ranks + FAR_WAYS, ways + FAR_WAYS, rank);
+	ranks[way] = (uint8_t)way;
 }
 
-static void renew_far(struct far_sets *sets)
+static inline uint32_t find(const uint32_t *tags, bool wide, uint32_t tag)
 {
-	for (uint64_t set = 0; set <= sets->mask; set++)
-		renew_set(far_set(sets, set) + (1u << sets->shift), sets->ways);
-	sets->now = MACHINE_MAX_WAYS + 1;
-}
+	uint32_t found = scan_words_for(tags, tag);
 
-bool far_find(struct far_sets *sets, uint64_t key)
-{
-	uint32_t *tags = far_set(sets, key), *times = tags + (1u << sets->shift);
-	const uint64_t bytes = room_for(sets->ways) * sizeof(uint32_t);
-	const uint32_t tag = (uint32_t)(key >> sets->bits) + 1;
-	uint32_t ways = scan_for(tags, bytes, tag), way;
-	const bool found = ways;
-
-	if (++sets->now == FAR_TIME_END)
-		renew_far(sets);
-	if (!found)
-		ways = scan_for(times, bytes, scan_least(times, bytes, sets->no_ways));
-	way = (uint32_t)__builtin_ctz(ways);
-	sets->guesses[key % FAR_GUESSES] = (uint8_t)way;
-	tags[way] = tag;
-	times[way] = sets->now;
+	if (__builtin_expect(wide, 0))
+		found |= scan_words_for(tags + FAR_WAYS, tag) << FAR_WAYS;
 	return found;
+}
+
+static inline uint32_t find_last(const struct far_sets *sets, const uint8_t *ranks)
+{
+	uint32_t found = scan_bytes_for(ranks, sets->victims);
+
+	if (__builtin_expect(sets->wide, 0))
+		found |= scan_bytes_for(ranks + FAR_WAYS, sets->victims + FAR_WAYS) << FAR_WAYS;
+	return found;
+}
+
+bool far_use(struct far_sets *sets, uint64_t key)
+{
+	const uint32_t tag = (uint32_t)(key >> sets->bits) + 1;
+	const uint64_t set = far_set(sets, key);
+	uint32_t *tags = sets->tags + set;
+	uint8_t *ranks = sets->ranks + set;
+	uint32_t found = find(tags, sets->wide, tag), way;
+
+	if (found) {
+		way = (uint32_t)__builtin_ctz(found);
+		use(ranks, sets->wide, way, ranks[way] ^ way);
+		return true;
+	}
+	way = (uint32_t)__builtin_ctz(find_last(sets, ranks));
+	use(ranks, sets->wide, way, sets->last);
+	tags[way] = tag;
+	return false;
 }

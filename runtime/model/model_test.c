@@ -281,9 +281,7 @@ static void random_blocks(bool strings)
 	forget_blocks();
 	for (unsigned int i = 0; i < BLOCKS; i++) {
 		blocks[i] = random_block(strings);
-		if (!any(3))
-			compiled_apart(&compiled);
-		/* Of what comes next here, some follows in the program, too. */
+		/* Some follows in the program, too. */
 		if (i && any(2))
 			blocks[i]->pc = blocks[i - 1]->pc + blocks[i - 1]->length;
 		blocks[i]->cost = (uint32_t)blocks[i]->cost |
@@ -402,8 +400,6 @@ static struct model *make(const struct machine *machine)
 	memset(chooser, 0, sizeof(chooser));
 	history = last_page = 0;
 	model = model_make(memory, machine);
-	/* So that times begin anew soon. */
-	model->l2.now = model->llc.now = model->stlb.now = FAR_TIME_END - 5000;
 	return model;
 }
 

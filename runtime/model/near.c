@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/model/near.h"
 
+#include <stddef.h>
+
 /* Later than all, with every way. */
 #define NO_WAY (-2UL * NEAR_TICK)
 
@@ -15,61 +17,38 @@ static uint64_t all_room(const struct machine_cache *cache)
 	return (uint64_t)cache->sets * room_for(cache->ways);
 }
 
-static uint64_t sets_size(const struct machine_cache *cache)
-{
-	return all_room(cache) * (sizeof(uint64_t) + sizeof(uint32_t));
-}
-
-/* Of pages the times, too, and which of their lines are in slots. */
 uint64_t near_size(const struct machine_cache *lines, const struct machine_cache *pages)
 {
-	return sets_size(lines) + all_room(lines) * sizeof(uint16_t) + sets_size(pages) +
-	       2 * all_room(pages) * sizeof(uint64_t) +
-	       (all_room(pages) << NEAR_LINES) * sizeof(uint16_t);
+	return all_room(lines) * sizeof(uint64_t) + all_room(pages) * sizeof(struct near_page);
 }
 
-/* Returns what lies behind it. */
-static uint8_t *place_sets(struct near_sets *sets, const struct machine_cache *cache,
-			   uint64_t *times, uint8_t *memory)
+static struct near_sets sets_of(const struct machine_cache *cache)
 {
-	const uint64_t all = all_room(cache);
+	return (struct near_sets){.mask = cache->sets - 1, .room = room_for(cache->ways)};
+}
 
-	sets->mask = cache->sets - 1;
-	sets->bits = (uint32_t)__builtin_ctz(cache->sets);
-	sets->room = room_for(cache->ways);
-	sets->times = times;
-	sets->keys = (uint64_t *)memory;
-	sets->tags = (uint32_t *)(sets->keys + all);
-	for (uint64_t i = 0; i < all; i++)
-		if (i % sets->room >= cache->ways)
-			sets->times[i] = NO_WAY;
-	return memory + sets_size(cache);
+static bool is_filling(const struct machine_cache *cache, uint64_t way)
+{
+	return way % room_for(cache->ways) >= cache->ways;
 }
 
 uint64_t near_place(struct near *near, const struct machine_cache *lines,
 		    const struct machine_cache *pages, uint64_t *times, uint64_t first,
 		    uint8_t *memory)
 {
-	uint64_t *page_times = (uint64_t *)place_sets(&near->lines, lines, times, memory);
-
 	near->first = first;
-	near->slots_of = page_times + all_room(pages);
-	near->ways_of = (uint16_t *)place_sets(&near->pages, pages, page_times,
-					       (uint8_t *)(near->slots_of + all_room(pages)));
-	near->page_of = near->ways_of + (all_room(pages) << NEAR_LINES);
+	near->line_sets = sets_of(lines);
+	near->page_sets = sets_of(pages);
+	near->times = times;
+	near->keys = (uint64_t *)memory;
+	near->pages = (struct near_page *)(near->keys + all_room(lines));
+	for (uint64_t way = 0; way < all_room(lines); way++)
+		if (is_filling(lines, way))
+			times[way] = NO_WAY;
+	for (uint64_t way = 0; way < all_room(pages); way++)
+		if (is_filling(pages, way))
+			near->pages[way].time = NO_WAY;
 	return near_size(lines, pages);
-}
-
-/* Which of @ways of the set that begins at @set @key has, among all; UINT64_MAX: none. */
-static uint64_t way_of(const struct near_sets *sets, uint64_t set, uint32_t ways, uint64_t key)
-{
-	for (; ways; ways &= ways - 1) {
-		const uint64_t way = set + (uint64_t)__builtin_ctz(ways);
-
-		if (sets->keys[way] == key)
-			return way;
-	}
-	return UINT64_MAX;
 }
 
 /* ---- pages ---- */
@@ -79,14 +58,18 @@ static uint64_t way_of(const struct near_sets *sets, uint64_t set, uint32_t ways
 	for (uint64_t left_ = (lines), line;                                                       \
 	     left_ && (line = (uint64_t)__builtin_ctzl(left_), true); left_ &= left_ - 1)
 
-/* When the page that has @way was used last; or some time after @limit, if that is later. */
-static uint64_t last_use(const struct near *near, uint64_t way, uint64_t limit)
+static uint64_t *slot_of(const struct near *near, const struct near_page *page, uint64_t line)
 {
-	const uint16_t *ways = near->ways_of + (way << NEAR_LINES);
-	uint64_t last = near->pages.times[way];
+	return near_slot(near, page->key << NEAR_LINES | line);
+}
 
-	for_each_line(near->slots_of[way], line) {
-		const uint64_t time = near->lines.times[ways[line]];
+/* When @page was used last; or some time after @limit, if that is later. */
+static uint64_t last_use(const struct near *near, const struct near_page *page, uint64_t limit)
+{
+	uint64_t last = page->time;
+
+	for_each_line(page->lines, line) {
+		const uint64_t time = near->times[near_way(near, *slot_of(near, page, line))];
 
 		last = time > last ? time : last;
 		if (last > limit)
@@ -100,12 +83,12 @@ struct least {
 	uint64_t first, second;
 };
 
-static struct least two_oldest(const uint64_t *times, uint32_t room)
+static struct least two_oldest(const struct near_page *pages, uint32_t room)
 {
 	struct least least = {NO_WAY, NO_WAY};
 
 	for (uint64_t way = 0; way < room; way++) {
-		const uint64_t time = times[way] + way;
+		const uint64_t time = pages[way].time + way;
 		const uint64_t later = time > least.first ? time : least.first;
 
 		least.first = near_lesser(time, least.first);
@@ -114,59 +97,77 @@ static struct least two_oldest(const uint64_t *times, uint32_t room)
 	return least;
 }
 
-/* The way of the page of a set whose use is the longest ago: the least of the times that are kept,
- * once that is when its page was used last. */
-static uint64_t oldest_page(const struct near *near, uint64_t set)
+/* The page of a set whose use is the longest ago: the least of the times that are kept, once that
+ * is when its page was used last. */
+static struct near_page *oldest_page(const struct near *near, struct near_page *set)
 {
-	uint64_t *times = near->pages.times + set;
-
 	for (;;) {
-		const struct least least = two_oldest(times, near->pages.room);
-		const uint64_t way = least.first % NEAR_TICK;
+		const struct least least = two_oldest(set, near->page_sets.room);
+		struct near_page *page = &set[least.first % NEAR_TICK];
 
-		times[way] = last_use(near, set + way, least.second);
-		if (times[way] <= least.second)
-			return set + way;
+		page->time = last_use(near, page, least.second);
+		if (page->time <= least.second)
+			return page;
 	}
 }
 
 /* Its lines are in no slot then. */
-static void evict_page(const struct near *near, uint64_t way)
+static void evict_page(const struct near *near, struct near_page *page)
 {
-	const uint64_t first = near->pages.keys[way] << NEAR_LINES;
-
-	for_each_line(near->slots_of[way], line)
-		*near_slot(near, first | line) = 0;
-	near->slots_of[way] = 0;
+	for_each_line(page->lines, line)
+		*slot_of(near, page, line) = 0;
+	page->lines = 0;
 }
 
-/* Finds the way of @page, or gives it one. */
-static uint64_t take_page(struct near *near, uint64_t page, bool *missed)
+static struct near_page *find_page(const struct near *near, struct near_page *set, uint64_t key)
 {
-	const uint64_t set = near_set(&near->pages, page);
-	uint64_t way = way_of(&near->pages, set, near_ways(&near->pages, set, page), page);
+	for (uint32_t way = 0; way < near->page_sets.room; way++)
+		if (set[way].key == key)
+			return &set[way];
+	return NULL;
+}
 
-	*missed = way == UINT64_MAX;
+/* Finds the way of page @key, or gives it one. */
+static uint64_t take_page(struct near *near, uint64_t key, bool *missed)
+{
+	struct near_page *set = near->pages + near_set(&near->page_sets, key);
+	struct near_page *page = find_page(near, set, key);
+	uint64_t way;
+
+	*missed = !page;
 	if (*missed) {
-		way = oldest_page(near, set);
-		evict_page(near, way);
-		near_take(&near->pages, way, page);
+		page = oldest_page(near, set);
+		evict_page(near, page);
+		page->key = key;
 	}
-	near->page_ways[page % NEAR_GUESSES] = (uint16_t)way;
+	way = (uint64_t)(page - near->pages);
+	near->page_ways[key % NEAR_GUESSES] = (uint16_t)way;
 	return way;
 }
 
 /* ---- lines ---- */
 
+/* Which of @ways of the set that begins at @set @line has, among all; UINT64_MAX: none. */
+static uint64_t way_of(const struct near *near, uint64_t set, uint32_t ways, uint64_t line)
+{
+	for (; ways; ways &= ways - 1) {
+		const uint64_t way = set + (uint64_t)__builtin_ctz(ways);
+
+		if (!((near->keys[way] ^ line) << (64 - NEAR_KEY_BITS)))
+			return way;
+	}
+	return UINT64_MAX;
+}
+
 unsigned int near_find_line(struct near *near, uint64_t line, uint64_t now, uint64_t page_way,
 			    uint32_t ways)
 {
-	const uint64_t set = near_set(&near->lines, line);
-	uint64_t way = way_of(&near->lines, set, ways, line);
+	const uint64_t set = near_set(&near->line_sets, line);
+	uint64_t way = way_of(near, set, ways, line);
 	const bool missed = way == UINT64_MAX;
 
 	if (missed)
-		way = near_replace(near, set, line);
+		way = near_evict(near, set);
 	near_settle(near, line, way, page_way, now);
 	return missed ? NEAR_LINE_MISSED : 0;
 }
@@ -175,7 +176,7 @@ unsigned int near_find_page(struct near *near, uint64_t line, uint64_t now)
 {
 	bool missed;
 	const uint64_t page_way = take_page(near, line >> NEAR_LINES, &missed);
-	const uint32_t ways = near_ways(&near->lines, near_set(&near->lines, line), line);
+	const uint32_t ways = near_ways(near, near_set(&near->line_sets, line), line);
 
 	return near_find_line(near, line, now, page_way, ways) | (missed ? NEAR_PAGE_MISSED : 0);
 }

@@ -12,15 +12,16 @@
  *	slots	| key << NEAR_PLACE_BITS | place | ...	by the low bits of the key; 0: free
  *					   |
  *	times	| time | time | ... |	<--+		one a way, of each set
- *	keys	| key  | key  | ... |
- *	tags	| tag  | tag  | ... |
- *	page_of	| page | page | ... |			of lines that are in slots: which way
+ *	keys	| page's way << NEAR_KEY_BITS | key | ...
+ *	pages	| key, time, lines in slots | ...	one a way, of each set of the TLB
  *
  * A place is that of the time among the words of the model. Who knows the key takes it away, and
  * what is left is the place, or too large for one.
  *
- * A tag is the key without the bits that have chosen the set, as far as it fits: it says where to
- * look. Keys are never 0, since neither the first line nor the first page of an address space can
+ * Who comes here for a miss has most of this far away: programs that miss much, and the code that is
+ * made of them, fill the caches of the processor below. So what goes together lies together.
+ *
+ * Keys are never 0, since neither the first line nor the first page of an address space can
  * be used. Compiled code that looks only at the upper half of a slot takes the first 32 KiB, where
  * hardly anybody has code, for what is in a free one: then place 0 gets a time, to which nothing is
  * lost.
@@ -39,12 +40,17 @@
 #include "abi/machine.h"
 #include "runtime/model/scan.h"
 
+/* Ways of all sets are numbered; those that fill the last four of a set count, too. */
 struct near_sets {
 	uint64_t mask; /* of keys that choose the set */
-	uint32_t bits;
-	uint32_t room; /* of a set: ways and those that fill the last four */
-	uint64_t *times, *keys;
-	uint32_t *tags;
+	uint32_t room; /* of a set */
+};
+
+struct near_page {
+	uint64_t key;
+	uint64_t time;
+	uint64_t lines;	 /* that are in slots, as bits */
+	uint64_t unused; /* so that none lies in two lines of the processor below */
 };
 
 /* Times are multiples of this, so that the way fits below. */
@@ -62,12 +68,14 @@ struct near {
 	uint64_t *slots;
 	uint64_t slots_mask;
 	uint64_t first; /* the place of the first time */
-	struct near_sets lines, pages;
-	uint16_t *page_of;
-	uint64_t *slots_of; /* of each page of the TLB: the lines that are in slots, as bits, */
-	uint16_t *ways_of;  /* and of each of these which way it has */
+	struct near_sets line_sets, page_sets;
+	uint64_t *times, *keys; /* of lines */
+	struct near_page *pages;
 	uint16_t page_ways[NEAR_GUESSES]; /* where a page with such low bits was found last */
 };
+
+/* Of a line, below the way that its page had when it got its slot. */
+enum { NEAR_KEY_BITS = 48 };
 
 /* By how many bits the key of a line is longer than that of its page. */
 #define NEAR_LINES (MACHINE_PAGE_SHIFT - MACHINE_LINE_SHIFT)
@@ -105,15 +113,15 @@ static inline uint64_t near_bit(uint64_t line)
 	return 1UL << near_line(line);
 }
 
-/* @line, which has @way, is not in its slot any more, if @was, all ones, says that it was: no
- * branch, since nobody could foresee it. */
-static inline void near_leave(const struct near *near, uint64_t line, uint64_t way, uint64_t was)
+/* The line that has @way, and @key, as it is kept, is not in its slot any more, if @was, all ones,
+ * says that it was: no branch, since nobody could foresee it. */
+static inline void near_leave(const struct near *near, uint64_t key, uint64_t way, uint64_t was)
 {
-	const uint64_t page = near->page_of[way], time = near->lines.times[way] & was;
-	uint64_t *kept = &near->pages.times[page];
+	struct near_page *page = &near->pages[key >> NEAR_KEY_BITS];
+	const uint64_t time = near->times[way] & was;
 
-	*kept = *kept > time ? *kept : time;
-	near->slots_of[page] &= ~(near_bit(line) & was);
+	page->time = page->time > time ? page->time : time;
+	page->lines &= ~(near_bit(key) & was);
 }
 
 static inline uint64_t near_set(const struct near_sets *sets, uint64_t key)
@@ -121,14 +129,14 @@ static inline uint64_t near_set(const struct near_sets *sets, uint64_t key)
 	return (key & sets->mask) * sets->room;
 }
 
-/* In which ways of the set that begins at @set @key may be: a bit for each. */
-static inline uint32_t near_ways(const struct near_sets *sets, uint64_t set, uint64_t key)
+/* In which ways of the set that begins at @set @line may be: a bit for each. */
+static inline uint32_t near_ways(const struct near *near, uint64_t set, uint64_t line)
 {
-	const uint32_t tag = (uint32_t)(key >> sets->bits);
+	const uint64_t *keys = near->keys + set;
 
-	if (__builtin_expect(sets->room == 8, 1))
-		return scan_eight_for(sets->tags + set, tag);
-	return scan_for(sets->tags + set, sets->room * sizeof(uint32_t), tag);
+	if (__builtin_expect(near->line_sets.room == 8, 1))
+		return scan_eight_keys_for(keys, (uint32_t)line);
+	return scan_keys_for(keys, near->line_sets.room * sizeof(*keys), (uint32_t)line);
 }
 
 static inline uint64_t near_lesser(uint64_t one, uint64_t other)
@@ -156,40 +164,36 @@ static inline uint64_t near_oldest(const uint64_t *times, uint32_t room)
 	return least % NEAR_TICK;
 }
 
-static inline void near_take(const struct near_sets *sets, uint64_t way, uint64_t key)
+/* The way of the line whose use is the longest ago is free. */
+static inline uint64_t near_evict(const struct near *near, uint64_t set)
 {
-	sets->keys[way] = key;
-	sets->tags[way] = (uint32_t)(key >> sets->bits);
-}
+	const uint64_t way = set + near_oldest(near->times + set, near->line_sets.room);
+	const uint64_t key = near->keys[way];
+	const uint64_t line = key & ((1UL << NEAR_KEY_BITS) - 1);
+	uint64_t *slot = near_slot(near, line);
+	const uint64_t was = -(uint64_t)(*slot == near_in_slot(near, line, way));
 
-/* The way of the line whose use is the longest ago becomes @line's. */
-static inline uint64_t near_replace(const struct near *near, uint64_t set, uint64_t line)
-{
-	const struct near_sets *sets = &near->lines;
-	const uint64_t way = set + near_oldest(sets->times + set, sets->room);
-	const uint64_t old = sets->keys[way];
-	uint64_t *slot = near_slot(near, old);
-	const uint64_t was = -(uint64_t)(*slot == near_in_slot(near, old, way));
-
-	near_leave(near, old, way, was);
+	near_leave(near, key, way, was);
 	*slot &= ~was;
-	near_take(sets, way, line);
 	return way;
 }
 
-/* A line that is in the cache gets a slot, its page, too, as they are used. */
+/* @line has @way from now on, and a slot, as it and its page are used. */
 static inline void near_settle(const struct near *near, uint64_t line, uint64_t way,
 			       uint64_t page_way, uint64_t now)
 {
+	struct near_page *page = &near->pages[page_way];
 	uint64_t *slot = near_slot(near, line);
+	uint64_t other;
 
-	if (__builtin_expect(*slot != 0, 0))
-		near_leave(near, *slot >> NEAR_PLACE_BITS, near_way(near, *slot), ~0UL);
-	near->lines.times[way] = now;
-	near->pages.times[page_way] = now;
-	near->slots_of[page_way] |= near_bit(line);
-	near->page_of[way] = (uint16_t)page_way;
-	near->ways_of[page_way << NEAR_LINES | near_line(line)] = (uint16_t)way;
+	if (__builtin_expect(*slot != 0, 0)) {
+		other = near_way(near, *slot);
+		near_leave(near, near->keys[other], other, ~0UL);
+	}
+	near->times[way] = now;
+	near->keys[way] = page_way << NEAR_KEY_BITS | line;
+	page->time = now;
+	page->lines |= near_bit(line);
 	*slot = near_in_slot(near, line, way);
 }
 
@@ -206,18 +210,19 @@ unsigned int near_find_line(struct near *near, uint64_t line, uint64_t now, uint
  * Uses a line that is in no slot, and its page, at a time that is later than all before; which of
  * them were not there. Mostly the line is not, and the page is.
  */
-static inline unsigned int near_find(struct near *near, uint64_t line, uint64_t now)
+static inline __attribute__((always_inline)) unsigned int near_find(struct near *near,
+								    uint64_t line, uint64_t now)
 {
-	const uint64_t page = line >> NEAR_LINES, set = near_set(&near->lines, line);
+	const uint64_t page = line >> NEAR_LINES, set = near_set(&near->line_sets, line);
 	const uint64_t page_way = near->page_ways[page % NEAR_GUESSES];
 	uint32_t ways;
 
-	if (__builtin_expect(near->pages.keys[page_way] != page, 0))
+	if (__builtin_expect(near->pages[page_way].key != page, 0))
 		return near_find_page(near, line, now);
-	ways = near_ways(&near->lines, set, line);
+	ways = near_ways(near, set, line);
 	if (__builtin_expect(ways, 0))
 		return near_find_line(near, line, now, page_way, ways);
-	near_settle(near, line, near_replace(near, set, line), page_way, now);
+	near_settle(near, line, near_evict(near, set), page_way, now);
 	return NEAR_LINE_MISSED;
 }
 

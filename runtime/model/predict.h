@@ -27,6 +27,7 @@ enum {
 	PREDICT_RETURNS = 32,
 	PREDICT_SURE = 3,
 	PREDICT_PATH_SHIFT = 5,
+	PREDICT_STEP_BITS = 6,
 };
 
 struct predict_target {
@@ -47,7 +48,7 @@ struct predictor {
 	 *	from	taken | by history, 2 bits | chooser, 2 bits | by branch, 2 bits
 	 *	to	wrong, at PREDICT_WRONG | by history, second byte | chooser, by branch
 	 */
-	uint32_t steps[2][64];
+	uint32_t steps[2][1 << PREDICT_STEP_BITS];
 };
 
 /* So that steps can be added up and the wrong ones be seen above the rest. */

@@ -30,9 +30,9 @@ static inline void line_missed(struct model *m, uint64_t line, enum miss_kind ki
 	m->misses[m->nr_misses++] = (struct miss){.line = line, .when = when, .kind = kind};
 }
 
-/* @line is in no slot of @near. */
-static inline void find_line(struct model *m, struct near *near, uint64_t line, enum miss_kind kind,
-			     uint32_t when)
+/* @line is in no slot of @near. In line where it is asked for most. */
+static inline __attribute__((always_inline)) void
+find_line(struct model *m, struct near *near, uint64_t line, enum miss_kind kind, uint32_t when)
 {
 	const unsigned int missed = near_find(near, line, next_time(m));
 
@@ -42,25 +42,38 @@ static inline void find_line(struct model *m, struct near *near, uint64_t line, 
 		line_missed(m, line, kind, when);
 }
 
+static __attribute__((noinline)) void find_line_apart(struct model *m, struct near *near,
+						      uint64_t line, enum miss_kind kind,
+						      uint32_t when)
+{
+	find_line(m, near, line, kind, when);
+}
+
 static inline void use_line(struct model *m, struct near *near, uint64_t line, enum miss_kind kind,
 			    uint32_t when)
 {
 	const uint64_t slot = *near_slot(near, line);
 
 	if (near_has(slot, line))
-		near->lines.times[near_way(near, slot)] = next_time(m);
+		near->times[near_way(near, slot)] = next_time(m);
 	else
-		find_line(m, near, line, kind, when);
+		find_line_apart(m, near, line, kind, when);
 }
 
 /* ---- fetches ---- */
 
-void model_fetch(struct model *m, const struct block *b, uint64_t sum)
+/* It is in no slot. When a fetch is missed makes no difference to anybody. */
+void model_fetch(struct model *m, uint64_t line)
+{
+	find_line(m, &m->code, line, MISS_FETCH, 0);
+}
+
+static void fetch(struct model *m, const struct block *b)
 {
 	const uint64_t last = (b->pc + b->length - 1) >> MACHINE_LINE_SHIFT;
 
 	for (uint64_t line = b->pc >> MACHINE_LINE_SHIFT; line <= last; line++)
-		use_line(m, &m->code, line, MISS_FETCH, when_is(m, sum));
+		use_line(m, &m->code, line, MISS_FETCH, 0);
 }
 
 /* ---- operands ---- */
@@ -146,12 +159,11 @@ static void run_string(struct model *m, const uint64_t *record, const struct blo
 	run_strings(m, &one, &other, when);
 }
 
-void model_access(struct model *m, const uint64_t *record, const struct block *b, uint32_t which,
-		  uint64_t sum)
+static void run_accesses(struct model *m, const uint64_t *record, const struct block *b,
+			 uint32_t which, uint32_t when)
 {
 	const struct block_access *a = &b->accesses[ACCESSES_FIRST(which)];
 	const unsigned int nr = ACCESSES_NUMBER(which);
-	const uint32_t when = when_is(m, sum);
 
 	if (a->what & BLOCK_STRING) {
 		run_string(m, record, a, nr, when);
@@ -163,6 +175,11 @@ void model_access(struct model *m, const uint64_t *record, const struct block *b
 		access(m, base + (a->base ? m->fs_base : 0) + (uint64_t)(int64_t)a->delta, a->what,
 		       when);
 	}
+}
+
+void model_access(struct model *m, const uint64_t *record, uint32_t which, uint64_t sum)
+{
+	run_accesses(m, record, record_block(*record), which, when_is(m, sum));
 }
 
 /* ---- branches ---- */
@@ -307,10 +324,10 @@ void model_run_part(struct model *m, const uint64_t *record, const struct block 
 	unsigned int nr;
 
 	begin(m, fs_base, counter);
-	model_fetch(m, part, 0);
+	fetch(m, part);
 	for (unsigned int i = 0; i < part->nr_accesses; i += nr) {
 		nr = block_strings(part, i) ? block_strings(part, i) : 1;
-		model_access(m, record, part, ACCESSES(i, nr), 0);
+		run_accesses(m, record, part, ACCESSES(i, nr), when_is(m, 0));
 	}
 	m->sums[SUM_INSTRUCTIONS] = BLOCK_PART(part->counts, BLOCK_INSTRUCTIONS) |
 				    BLOCK_PART(part->counts, BLOCK_LOAD_OPERANDS) << SUM_LOADS;

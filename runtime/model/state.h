@@ -56,7 +56,7 @@ struct stream {
 #define WAIT_UNIT 16
 
 /* Slots of the first level. */
-enum { DATA_SLOTS = MODEL_DATA_SLOTS, CODE_SLOTS = 4096 };
+enum { DATA_SLOTS = MODEL_DATA_SLOTS, CODE_SLOTS = 16384 };
 
 /* Code compares the upper half of a slot with a constant: the rest of the key has chosen it. */
 _Static_assert(CODE_SLOTS >= 1 << (32 - NEAR_PLACE_BITS), "");
@@ -98,16 +98,16 @@ struct model {
 
 	struct stream streams[STREAMS];
 
-	_Alignas(64) uint64_t code_slots[CODE_SLOTS];
-	uint64_t data_slots[DATA_SLOTS];
-
 	/* Of lines in the first level: as many as it has are used. */
-	uint64_t code_times[NEAR_MAX_WAYS], data_times[NEAR_MAX_WAYS];
+	_Alignas(64) uint64_t code_times[NEAR_MAX_WAYS], data_times[NEAR_MAX_WAYS];
+
+	uint64_t code_slots[CODE_SLOTS];
+	uint64_t data_slots[DATA_SLOTS];
 };
 
 /* Code takes the place of a time from the lower 16 bits of a slot, and knows by their mask that
  * there is nothing above. */
-_Static_assert(sizeof(struct model) <= sizeof(uint64_t) * MODEL_SLOT_MASK, "");
+_Static_assert(offsetof(struct model, code_slots) <= sizeof(uint64_t) * MODEL_SLOT_MASK, "");
 _Static_assert(MODEL_SLOT_MASK <= 0xffff && MODEL_PLACE_BITS == NEAR_PLACE_BITS, "");
 _Static_assert(MODEL_TICK == NEAR_TICK, "");
 
@@ -142,9 +142,8 @@ void model_leave(void), model_call_fetch(void), model_call_line(void), model_cal
 	model_call_target(void);
 
 /* run.c: called from there. @sum is that of instructions, so far in this run. */
-void model_fetch(struct model *m, const struct block *b, uint64_t sum);
-void model_access(struct model *m, const uint64_t *record, const struct block *b, uint32_t which,
-		  uint64_t sum);
+void model_fetch(struct model *m, uint64_t line);
+void model_access(struct model *m, const uint64_t *record, uint32_t which, uint64_t sum);
 void model_line(struct model *m, uint64_t line, uint32_t which, uint64_t sum);
 void model_target(struct model *m, uint32_t behind, uint32_t pc);
 

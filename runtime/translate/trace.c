@@ -489,8 +489,6 @@ void trace_start(struct builder *b)
 	b->trace.entered = true;
 	b->trace.open = false;
 	b->trace.nr_headers = 0;
-	if (!b->asked)
-		compiled_apart(&b->cache->blocks.compiled);
 }
 
 void trace_entry(struct builder *b)
