@@ -475,7 +475,8 @@ static void test_strings(void **state)
 		compare(&small, true, 2000);
 }
 
-/* Without the second level, with caches of one way, and of one set. */
+/* Without the second level, with caches of one way, of one set, and of more ways than are looked at
+ * together. */
 static void test_shapes(void **state)
 {
 	struct machine machine = small;
@@ -492,6 +493,13 @@ static void test_shapes(void **state)
 	machine = small;
 	machine.l1d = machine.dtlb = (struct machine_cache){1, 6};
 	compare(&machine, false, 20000);
+	machine = small;
+	machine.l1d = (struct machine_cache){4, 9};
+	machine.l1i = (struct machine_cache){2, 16};
+	machine.l2 = (struct machine_cache){8, 17};
+	machine.llc = (struct machine_cache){16, 32};
+	machine.stlb = (struct machine_cache){4, 20};
+	compare(&machine, false, 60000);
 }
 
 /* The same program costs the same, however the trace is cut; cycles have fractions to lose. */
