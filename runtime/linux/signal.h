@@ -66,12 +66,6 @@ static inline void signal_trap_told(siginfo_t *info)
 		info->si_code = TRAP_PERF;
 }
 
-/*
- * From now on signals that end the process by default come here first: what is counted is told when
- * it ends, and who is ended by the kernel cannot tell. For processes that are measured.
- */
-void signal_catch_ends(struct task *task);
-
 /* Makes ours the kernel's handler of a signal, with what the program's flags say of it. */
 int64_t signal_catch(int number, uint64_t flags);
 int64_t signal_set_kernel_action(int number, const struct signal_action *action,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * rt_sigaction(2). The kernel is told of SIG_DFL and SIG_IGN as they are, so that it keeps to them
- * without us, but for SIG_DFL of what ends a process that is measured; a handler becomes ours. Exec
- * may have left some signals ignored: what the program has never set, the kernel is asked for.
+ * without us; a handler becomes ours. Exec may have left some signals ignored: what the program has
+ * never set, the kernel is asked for.
  */
 #include "runtime/linux/signal.h"
 
@@ -20,13 +20,6 @@ enum { DEFAULT_HANDLER = 0, IGNORE_HANDLER = 1 };
 #define FLAGS_KEPT                                                                                 \
 	(SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_EXPOSE_TAGBITS | SA_RESTORER | SA_ONSTACK | \
 	 SA_RESTART | SA_NODEFER | (uint64_t)(uint32_t)SA_RESETHAND)
-
-/* What people and programs end processes with. */
-#define ENDS                                                                                       \
-	(SIGNAL_BIT(SIGHUP) | SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) | SIGNAL_BIT(SIGABRT) |     \
-	 SIGNAL_BIT(SIGUSR1) | SIGNAL_BIT(SIGUSR2) | SIGNAL_BIT(SIGPIPE) | SIGNAL_BIT(SIGALRM) |   \
-	 SIGNAL_BIT(SIGTERM) | SIGNAL_BIT(SIGXCPU) | SIGNAL_BIT(SIGXFSZ) | SIGNAL_BIT(SIGVTALRM) | \
-	 SIGNAL_BIT(SIGPROF) | SIGNAL_BIT(SIGIO))
 
 #define CANNOT_BE_SET (SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP))
 
@@ -59,7 +52,6 @@ void signal_actions_clear(struct signal_actions *actions)
 	for (int number = 1; number <= SIGNALS; number++)
 		if (actions->of[number].handler != IGNORE_HANDLER)
 			actions->of[number] = (struct signal_action){0};
-	actions->ends_caught = false;
 	signal_catch(SIGSEGV, SA_RESTART);
 	signal_catch(SIGBUS, SA_RESTART);
 }
@@ -73,22 +65,6 @@ void signal_action_get(struct task *task, int number, struct signal_action *acti
 	lock_give(&actions->lock);
 }
 
-/* To the kernel, as far as it has to know. */
-static int64_t tell_kernel(const struct signal_actions *actions, int number,
-			   const struct signal_action *action)
-{
-	const bool by_default = action->handler == DEFAULT_HANDLER;
-
-	if (!by_default && action->handler != IGNORE_HANDLER)
-		return signal_catch(number, action->flags);
-	/* One of these that is sent to us and ignored must not interrupt anything. */
-	if (SIGNAL_BIT(number) & SIGNALS_FAULTS)
-		return signal_catch(number, SA_RESTART);
-	if (by_default && actions->ends_caught && SIGNAL_BIT(number) & ENDS)
-		return signal_catch(number, SA_RESTART);
-	return signal_set_kernel_action(number, action, NULL);
-}
-
 void signal_action_reset(struct task *task, int number)
 {
 	static const struct signal_action by_default;
@@ -97,37 +73,21 @@ void signal_action_reset(struct task *task, int number)
 	lock_take(&actions->lock);
 	actions->of[number].handler = DEFAULT_HANDLER;
 	if (!(SIGNAL_BIT(number) & SIGNALS_FAULTS))
-		tell_kernel(actions, number, &by_default);
+		signal_set_kernel_action(number, &by_default, NULL);
 	lock_give(&actions->lock);
 }
 
-/* Asks the kernel for what the program has never set. */
-static int64_t learn(struct signal_actions *actions, int number)
+/* To the kernel, as far as it has to know. */
+static int64_t tell_kernel(int number, const struct signal_action *action)
 {
-	int64_t error;
+	bool handled = action->handler != DEFAULT_HANDLER && action->handler != IGNORE_HANDLER;
 
-	if (actions->known & SIGNAL_BIT(number))
-		return 0;
-	error = signal_set_kernel_action(number, NULL, &actions->of[number]);
-	if (!error)
-		actions->known |= SIGNAL_BIT(number);
-	return error;
-}
-
-void signal_catch_ends(struct task *task)
-{
-	struct signal_actions *actions = task->actions;
-
-	/* The first process of a name space has no defaults: nothing ends it that it does not handle. */
-	if (actions->ends_caught || sys(__NR_getpid) == 1)
-		return;
-	lock_take(&actions->lock);
-	actions->ends_caught = true;
-	for (int number = 1; number <= SIGNALS; number++)
-		if (SIGNAL_BIT(number) & ENDS && !learn(actions, number) &&
-		    actions->of[number].handler == DEFAULT_HANDLER)
-			tell_kernel(actions, number, &actions->of[number]);
-	lock_give(&actions->lock);
+	if (handled)
+		return signal_catch(number, action->flags);
+	/* One of these that is sent to us and ignored must not interrupt anything. */
+	if (SIGNAL_BIT(number) & SIGNALS_FAULTS)
+		return signal_catch(number, SA_RESTART);
+	return signal_set_kernel_action(number, action, NULL);
 }
 
 static bool drops(int number, const struct signal_action *action)
@@ -140,15 +100,18 @@ static int64_t change(struct task *task, int number, const struct signal_action 
 		      struct signal_action *old)
 {
 	struct signal_actions *actions = task->actions;
-	int64_t error;
+	int64_t error = 0;
 
 	lock_take(&actions->lock);
-	error = learn(actions, number);
-	*old = actions->of[number];
+	if (actions->known & SIGNAL_BIT(number))
+		*old = actions->of[number];
+	else
+		error = signal_set_kernel_action(number, NULL, old);
 	if (to && !error) {
-		error = tell_kernel(actions, number, to);
+		error = tell_kernel(number, to);
 		if (!error) {
 			actions->of[number] = *to;
+			actions->known |= SIGNAL_BIT(number);
 			if (drops(number, to))
 				task->faults_held &= ~SIGNAL_BIT(number);
 		}

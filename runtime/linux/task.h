@@ -46,7 +46,6 @@ struct signal_actions {
 	struct lock lock;
 	uint32_t users;
 	uint32_t detaching; /* enum detaching of detach.c; a futex */
-	bool ends_caught;   /* signal_catch_ends() */
 	signal_set known;   /* of the others only the kernel knows what exec has left */
 	struct signal_action of[SIGNALS + 1];
 };

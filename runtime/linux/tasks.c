@@ -17,7 +17,6 @@
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_mappings.h"
 #include "runtime/linux/faults.h"
-#include "runtime/linux/signal.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/threads.h"
 #include "runtime/pmu/tracer.h"
@@ -257,8 +256,6 @@ void tasks_follow(struct thread *thread)
 	sampling = task->sampled | task->counting_down;
 	core_task_update(task);
 	instrument(thread);
-	if (task->events)
-		signal_catch_ends(thread->task);
 	faults_follow(thread);
 	if (sampling) {
 		cause_forget(thread);

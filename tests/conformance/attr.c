@@ -3,7 +3,6 @@
 #include <linux/hw_breakpoint.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -283,73 +282,34 @@ ABI_CASE("attr.inherit life.inherit-fold",
 	CHECK_CMP(VALUE(fd), <, 5000);
 }
 
-static void end_by_fault(void)
+ABI_CASE("life.inherit-fold", "a child that crashes leaves what it has counted")
 {
-	signal(SIGSEGV, SIG_DFL);
-	*(volatile char *)mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) = 1;
-}
-
-static void end_by_pipe(void)
-{
-	int ends[2];
-
-	signal(SIGPIPE, SIG_DFL);
-	if (!pipe(ends) && !close(ends[0]) && write(ends[1], "", 1) > 0)
-		_exit(1);
-}
-
-/* Its parent ends it. */
-static void wait_for_end(void)
-{
-	signal(SIGTERM, SIG_DFL);
-	for (;;)
-		work_spin(1000);
-}
-
-ABI_CASE("life.inherit-fold", "a child that a signal ends leaves what it has counted")
-{
-	static const struct {
-		void (*end)(void);
-		int signal;
-	} ends[] = {{end_by_fault, SIGSEGV},
-		    {abort, SIGABRT},
-		    {end_by_pipe, SIGPIPE},
-		    {wait_for_end, SIGTERM}};
 	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
 	struct perf_event_attr clock = abi_software(PERF_COUNT_SW_TASK_CLOCK);
 	uint64_t faults, time;
-	int fd, clock_fd, status, done[2];
+	int fd, clock_fd, status;
 	pid_t child;
-	char byte;
 
 	attr.inherit = clock.inherit = 1;
 	fd = OPEN_SELF(&attr);
 	clock_fd = OPEN_SELF(&clock);
 	START(fd);
 	START(clock_fd);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
-		CHECK_EQ(pipe(done), 0);
-		faults = VALUE(fd);
-		time = VALUE(clock_fd);
-		child = fork();
-		if (!child) {
-			setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-			work_faults(5000);
-			work_spin(50000000);
-			if (write(done[1], "", 1) == 1)
-				ends[i].end();
-			_exit(0);
-		}
-		CHECK_EQ(read(done[0], &byte, 1), 1);
-		if (ends[i].signal == SIGTERM)
-			kill(child, SIGTERM);
-		CHECK_EQ(waitpid(child, &status, 0), child);
-		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == ends[i].signal);
-		CHECK_CMP(VALUE(fd) - faults, >=, 5000);
-		CHECK_CMP(VALUE(clock_fd) - time, >=, 5000000);
-		close(done[0]);
-		close(done[1]);
+	faults = VALUE(fd);
+	time = VALUE(clock_fd);
+	child = fork();
+	if (!child) {
+		setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+		signal(SIGSEGV, SIG_DFL);
+		work_faults(5000);
+		work_spin(50000000);
+		*(volatile char *)mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) = 1;
+		_exit(0);
 	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	CHECK_CMP(VALUE(fd) - faults, >=, 5000);
+	CHECK_CMP(VALUE(clock_fd) - time, >=, 5000000);
 }
 
 ABI_CASE("attr.inherit-read-format read.group",
