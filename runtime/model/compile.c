@@ -213,29 +213,16 @@ static unsigned int together(const struct block *b, unsigned int i, struct span 
 	return (unsigned int)(a - first);
 }
 
-/* Whether rax has what the first byte is reached by. */
-static bool is_reached(const struct block_access *a)
-{
-	return a->word || a->base;
-}
-
-/* The lower half of the first byte's address to ecx. */
-static void put_first(uint8_t **at, const struct block_access *a, struct span span)
-{
-	if (!is_reached(a)) {
-		EMIT(*at, 0xb9); /* mov $first, %ecx */
-		put32(at, (uint64_t)span.first);
-	} else if (span.first) {
-		EMIT(*at, 0x8d); /* lea first(%rax), %ecx */
-		put_displacement(at, 0x08, span.first);
-	} else {
-		EMIT(*at, 0x89, 0xc1); /* mov %eax, %ecx */
-	}
-}
-
-/* And the last one's to rdx. */
+/* The lower half of the first byte's address to ecx, and the last one's address to rdx. */
 static void emit_addresses(struct compiled *c, const struct block_access *a, struct span span)
 {
+	if (!a->word && !a->base) {
+		EMIT(c->hot, 0xb9); /* mov $first, %ecx */
+		put32(&c->hot, (uint64_t)span.first);
+		EMIT(c->hot, 0xba); /* mov $last, %edx */
+		put32(&c->hot, (uint64_t)span.last);
+		return;
+	}
 	if (a->word) {
 		EMIT(c->hot, 0x48, 0x8b); /* mov 8*word(%rsi), %rax */
 		put_displacement(&c->hot, 0x06, 8 * a->word);
@@ -246,14 +233,14 @@ static void emit_addresses(struct compiled *c, const struct block_access *a, str
 		else
 			EMIT(c->hot, 0x48, 0x8b, 0x43, MODEL_FS); /* mov */
 	}
-	put_first(&c->hot, a, span);
-	if (is_reached(a)) {
-		EMIT(c->hot, 0x48, 0x8d); /* lea last(%rax), %rdx */
-		put_displacement(&c->hot, 0x10, span.last);
+	if (span.first) {
+		EMIT(c->hot, 0x8d); /* lea first(%rax), %ecx */
+		put_displacement(&c->hot, 0x08, span.first);
 	} else {
-		EMIT(c->hot, 0xba); /* mov $last, %edx */
-		put32(&c->hot, (uint64_t)span.last);
+		EMIT(c->hot, 0x89, 0xc1); /* mov %eax, %ecx */
 	}
+	EMIT(c->hot, 0x48, 0x8d); /* lea last(%rax), %rdx */
+	put_displacement(&c->hot, 0x10, span.last);
 }
 
 /*

@@ -11,17 +11,9 @@ static const _Alignas(16) uint8_t ways[MACHINE_MAX_WAYS] = {
 	16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
 };
 
-static uint32_t log2_up(uint32_t n)
-{
-	uint32_t bits = 0;
-
-	while (1u << bits < n)
-		bits++;
-	return bits;
-}
-
 uint64_t far_place(struct far_sets *sets, const struct machine_cache *cache, uint8_t *memory)
 {
+	const bool wide = cache->ways > FAR_WAYS;
 	uint64_t all;
 
 	*sets = (struct far_sets){.bits = 0};
@@ -30,9 +22,9 @@ uint64_t far_place(struct far_sets *sets, const struct machine_cache *cache, uin
 	*sets = (struct far_sets){
 		.tags = (uint32_t *)memory,
 		.mask = cache->sets - 1,
-		.shift = log2_up(cache->ways > FAR_WAYS ? 2 * FAR_WAYS : FAR_WAYS),
-		.wide = cache->ways > FAR_WAYS,
-		.bits = log2_up(cache->sets),
+		.shift = (uint32_t)__builtin_ctz(FAR_WAYS) + wide,
+		.wide = wide,
+		.bits = (uint32_t)__builtin_ctz(cache->sets),
 		.last = cache->ways - 1,
 	};
 	for (uint32_t way = 0; way < 2 * FAR_WAYS; way++)
@@ -73,7 +65,7 @@ static inline uint32_t find_last(const struct far_sets *sets, const uint8_t *ran
 bool far_use(struct far_sets *sets, uint64_t key)
 {
 	const uint32_t tag = (uint32_t)(key >> sets->bits) + 1;
-	const uint64_t set = far_set(sets, key);
+	const uint64_t set = (key & sets->mask) << sets->shift;
 	uint32_t *tags = sets->tags + set;
 	uint8_t *ranks = sets->ranks + set;
 	uint32_t found = find(tags, sets->wide, tag), way;

@@ -32,28 +32,10 @@ struct far_sets {
 	_Alignas(16) uint8_t victims[2 * FAR_WAYS]; /* what it is like in each way */
 };
 
-static inline uint64_t far_set(const struct far_sets *sets, uint64_t key)
-{
-	return (key & sets->mask) << sets->shift;
-}
-
-/* It will be asked for @key before long. */
-static inline void far_expect(const struct far_sets *sets, uint64_t key)
-{
-	const uint64_t set = far_set(sets, key);
-
-	if (!sets->tags)
-		return;
-	/* As a builtin it is no effect to compilers, which leave the call out. */
-	__asm__ volatile("prefetcht0 %0; prefetcht0 %1"
-			 :
-			 : "m"(sets->tags[set]), "m"(sets->ranks[set]));
-}
-
 /* Uses @key; whether it was there. */
 bool far_use(struct far_sets *sets, uint64_t key);
 
-/* What it takes from @memory on, aligned to 64, or to be told the size NULL. */
+/* What it takes from @memory on, aligned to 16, or to be told the size NULL. */
 uint64_t far_place(struct far_sets *sets, const struct machine_cache *cache, uint8_t *memory);
 
 #endif

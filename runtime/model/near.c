@@ -9,7 +9,7 @@
 /* Of a set, with those that fill the last four. */
 static uint32_t room_for(uint32_t ways)
 {
-	return (ways + SCAN_WORDS - 1) & ~(SCAN_WORDS - 1);
+	return (ways + SCAN_KEYS - 1) & ~(SCAN_KEYS - 1);
 }
 
 static uint64_t all_room(const struct machine_cache *cache)

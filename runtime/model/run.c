@@ -26,7 +26,6 @@ static inline void line_missed(struct model *m, uint64_t line, enum miss_kind ki
 {
 	if (__builtin_expect(m->nr_misses == MISSES_MAX, 0))
 		model_miss(m);
-	far_expect(&m->l2, line);
 	m->misses[m->nr_misses++] = (struct miss){.line = line, .when = when, .kind = kind};
 }
 

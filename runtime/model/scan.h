@@ -16,8 +16,8 @@
 
 enum { SCAN_VECTORS = 3 };
 
-/* Words that are looked at together; their number is a multiple of this. */
-#define SCAN_WORDS 4u
+/* Keys that are looked at together; their number is a multiple of this. */
+#define SCAN_KEYS 4u
 
 /* Which of the keys at @keys, aligned, have @low for their lower half: a bit for each. */
 static inline uint32_t scan_keys_for(const uint64_t *keys, uint64_t bytes, uint32_t low)
