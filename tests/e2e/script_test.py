@@ -17,15 +17,17 @@ HIT = re.compile(r'^(.* [ 0-9a-f]{16}) (\S.*?)(\+0x[0-9a-f]+)? \(([^()]*(?:\(del
 
 def comparable(line):
     """
-    Where files have several names for an address, everybody names it differently, and executables that are not relocatable have two addresses: there, only what must
-    agree is kept. Functions of the program under test have to be the same to the letter.
+    Where files have several names for an address, everybody names it differently, and executables
+    that are not relocatable have two addresses: there, only what must agree is kept. Functions of
+    the program under test have to be the same to the letter; its linkage table is not among them:
+    perf 6.1 counts that to _init.
     """
     for pattern in STACK_LINE, HIT:
         match = pattern.match(line)
         if match:
-            start, _, _, dso = match.groups()
-            if dso != CALLS:
-                return (start if dso.endswith('.so.6') or dso.startswith('[k') else '', dso)
+            start, name, _, dso = match.groups()
+            if dso != CALLS or name not in FUNCTIONS:
+                return (start if dso == CALLS or dso.endswith('.so.6') or dso.startswith('[k') else '', dso)
     match = NO_FILE.match(line)
     return match.group(1) if match and match.group(2) not in FUNCTIONS else line
 
