@@ -149,6 +149,9 @@ static inline uint64_t core_kind_bit(unsigned int kind)
 #define CORE_KINDS_FLOATING (CORE_KINDS_EXACT & ~(CORE_KIND_BIT(CORE_FP_SCALAR_DOUBLE) - 1))
 #define CORE_KINDS_MODEL    ((CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1) & ~CORE_KINDS_EXACT)
 #define CORE_KINDS_CLOCKS   (CORE_KIND_BIT(CORE_TASK_CLOCK) | CORE_KIND_BIT(CORE_CPU_CLOCK))
+#define CORE_KINDS_FAULTS                                                                          \
+	(CORE_KIND_BIT(CORE_PAGE_FAULTS) | CORE_KIND_BIT(CORE_PAGE_FAULTS_MIN) |                   \
+	 CORE_KIND_BIT(CORE_PAGE_FAULTS_MAJ))
 #define CORE_KINDS_SOFTWARE                                                                        \
 	((CORE_KIND_BIT(CORE_COUNTED_KINDS) - 1) & ~(CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1))
 

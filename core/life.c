@@ -109,6 +109,7 @@ void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t 
 	core_counters_init(task);
 	task->cpu = -1;
 	task->parent = parent ? core_page(parent) : 0;
+	task->first = parent && flags & CLONE_THREAD ? parent->first : core_page(task);
 	task->moved = flags & NAMESPACES || (parent && parent->moved);
 	core_tree_lock();
 	task->id = ++core_tree()->last_task;

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "core/kinds.h"
+#include "core/used.h"
 
 #define CORE_TASK_COUNTERS 0x000
 
@@ -71,10 +72,10 @@ struct core_task {
 	uint32_t previous_live;
 
 	/* events */
-	uint32_t events;  /* the first of the list, index; 0: none */
-	uint32_t created; /* the first event of those that it opened: prctl(2) */
+	uint32_t events;	     /* the first of the list, index; 0: none */
+	uint32_t created;	     /* the first event of those that it opened: prctl(2) */
 	uint32_t last, last_created; /* hints: the ends of both lists */
-	uint32_t opening; /* the one that has no descriptor yet; 0: none */
+	uint32_t opening;	     /* the one that has no descriptor yet; 0: none */
 	uint32_t opening_generation;
 	uint32_t turn;	   /* the group that comes first when counters are short; 0: the first */
 	bool exclusive;	   /* some group wants the PMU for itself */
@@ -87,6 +88,15 @@ struct core_task {
 	bool mappings;	   /* or what it maps */
 	bool passed;	   /* the kernel has, or had, events of its, which it keeps through exec */
 	uint64_t software; /* kinds of software events in the list */
+
+	/* Page faults that have ended in a signal, which the kernel's counters leave out; and those of
+	 * the runtime's own that are known to be (runtime/linux/faults.c). */
+	uint64_t faults_failed, faults_own;
+
+	/* core/used.h: where its process's first thread lies, and there what threads have used that have
+	 * ended. */
+	uint32_t first;
+	struct core_used ended;
 
 	/* The event for which its branches go to an AUX area, as its thread has followed: it goes
 	 * on until then, whoever has stopped it. 0: none. */

@@ -459,12 +459,17 @@ static void watch_task(const struct control_message *message, int fd, pid_t send
 
 static void watched_ended(struct watch *watch)
 {
-	close(watch->fd);
+	const int fd = watch->fd;
+
 	watch->fd = -1;
-	if (watch->left)
+	if (watch->left) {
 		end_tasks(watch->left);
-	else
+	} else {
+		unreaped_begin(fd, watch->pid);
 		ended(watch->pid, watch->owner);
+		unreaped_end();
+	}
+	close(fd);
 }
 
 /* ---- turns ---- */

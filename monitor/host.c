@@ -101,10 +101,10 @@ void core_host_kick(struct core_task *task)
 	syscall(__NR_rt_tgsigqueueinfo, task->pid, task->tid, KICK_SIGNAL, &info);
 }
 
-/* Nobody is left to ask: what the task itself has seen last stays. */
+/* Of who is gone, what the task itself has seen last stays. */
 void core_host_software(struct core_task *task, uint64_t kinds)
 {
-	(void)task, (void)kinds;
+	unreaped_used(task, kinds);
 }
 
 /* It ends tasks, and lets none count. */

@@ -10,6 +10,7 @@
  *	machine.c	the processor below, for who wants it modelled
  *	vendor.c	whose codes raw events are in
  *	events.c	what the tree says on its socket: descriptors, wakeups, ends of processes
+ *	unreaped.c	what processes had used that have ended and that nobody has waited for
  *	halted.c	processes that are stopped and hold others up
  *	host.c		what the event core asks of the monitor (core/host.h)
  */
@@ -87,6 +88,15 @@ bool arena_inside(uint32_t page);
  */
 void halted_help(uint32_t owner);
 void halted_help_all(pid_t pid);
+
+/*
+ * From unreaped_begin() to unreaped_end() its tasks are ended: the process that @pidfd is of, which
+ * saw itself as @pid. unreaped_used() brings software counters up to date as core_host_software().
+ */
+struct core_task;
+void unreaped_begin(int pidfd, int32_t pid);
+void unreaped_used(struct core_task *task, uint64_t kinds);
+void unreaped_end(void);
 
 /* enum core_vendor */
 uint32_t vendor_here(void);

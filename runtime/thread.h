@@ -130,10 +130,6 @@ struct thread {
 	uint32_t page;	   /* of the arena where this lies; 0: it lies elsewhere */
 	uint32_t number;   /* of who has none, for locks; 0: it has none yet */
 
-	/* Page faults that have ended in a signal; and those of the runtime's own that are known to be
-	 * (linux/faults.c). */
-	uint64_t failed_faults, own_faults;
-
 	/* linux/breakpoints.c: what the instruction at pc is about to touch of what is watched */
 	struct touches {
 		uint64_t pc;

@@ -16,6 +16,7 @@
 #include "core/core.h"
 #include "core/counter.h"
 #include "core/lock.h"
+#include "core/used.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/clock_timer.h"
 #include "runtime/linux/control.h"
@@ -125,74 +126,36 @@ bool core_host_in_cgroup(const struct core_task *task, uint64_t cgroup)
 
 /* ---- software events ---- */
 
-/* Those that end in a signal are counted by the kernel's events, and by nothing else of its. */
-static void set_faults(struct core_task *task, uint64_t minor, uint64_t major)
-{
-	const struct thread *thread =
-		(const struct thread *)((const char *)task - offsetof(struct thread, events));
-
-	minor -= thread->own_faults;
-	core_counter_raise(task, CORE_PAGE_FAULTS_MIN, minor);
-	core_counter_raise(task, CORE_PAGE_FAULTS_MAJ, major);
-	core_counter_raise(task, CORE_PAGE_FAULTS, minor + major + thread->failed_faults);
-}
-
 /* What this thread has used, as getrusage(2) says it. */
-static void own_usage(struct core_task *task)
+static void own_usage(struct core_used *used)
 {
 	enum { OF_THREAD = 1 };
 	struct rusage usage = {0};
 
 	sys(__NR_getrusage, OF_THREAD, &usage);
 	faults_known(task_self(), &usage);
-	set_faults(task, (uint64_t)usage.ru_minflt, (uint64_t)usage.ru_majflt);
-	faults_counted(task_self(), CORE_PAGE_FAULTS, core_counter_read(task, CORE_PAGE_FAULTS));
-	faults_counted(task_self(), CORE_PAGE_FAULTS_MIN,
-		       core_counter_read(task, CORE_PAGE_FAULTS_MIN));
-	faults_counted(task_self(), CORE_PAGE_FAULTS_MAJ,
-		       core_counter_read(task, CORE_PAGE_FAULTS_MAJ));
-	core_counter_raise(task, CORE_CONTEXT_SWITCHES,
-			   (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw);
+	used->minor_faults = (uint64_t)usage.ru_minflt;
+	used->major_faults = (uint64_t)usage.ru_majflt;
+	used->switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
 }
 
-#define KINDS_CLOCK (CORE_KIND_BIT(CORE_TASK_CLOCK) | CORE_KIND_BIT(CORE_CPU_CLOCK))
-#define KINDS_USAGE (KINDS_FAULTS | CORE_KIND_BIT(CORE_CONTEXT_SWITCHES))
-
-static void set_clocks(struct core_task *task, uint64_t ns)
-{
-	core_counter_raise(task, CORE_TASK_CLOCK, ns);
-	core_counter_raise(task, CORE_CPU_CLOCK, ns);
-}
+#define KINDS_USAGE (CORE_KINDS_FAULTS | CORE_KIND_BIT(CORE_CONTEXT_SWITCHES))
 
 static void look_at_own(struct core_task *task, uint64_t kinds)
 {
-	if (kinds & KINDS_CLOCK) {
-		const uint64_t now = core_host_clock(CLOCK_THREAD_CPUTIME_ID);
+	struct core_used used = {0};
 
-		if (clock_timer_looks(thread_self(), now))
-			set_clocks(task, now);
+	if (kinds & CORE_KINDS_CLOCKS) {
+		used.run_time = core_host_run_time();
+		if (!clock_timer_looks(thread_self(), used.run_time))
+			kinds &= ~CORE_KINDS_CLOCKS;
 	}
 	if (kinds & KINDS_USAGE)
-		own_usage(task);
-	if (kinds & CORE_KIND_BIT(CORE_CPU_MIGRATIONS))
-		core_counter_raise(task, CORE_CPU_MIGRATIONS,
-				   proc_migrations(task->pid, task->tid));
-}
-
-/* Of another thread, /proc says what the kernel has counted when it was last switched. */
-static void look_at_other(struct core_task *task, uint64_t kinds)
-{
-	struct proc_usage usage;
-
-	if (kinds & KINDS_CLOCK)
-		set_clocks(task, proc_runtime(task->pid, task->tid));
-	if (kinds & KINDS_USAGE && proc_usage(task->pid, task->tid, &usage)) {
-		set_faults(task, usage.minor_faults, usage.major_faults);
-		core_counter_raise(task, CORE_CONTEXT_SWITCHES, usage.switches);
-	}
-	if (kinds & CORE_KIND_BIT(CORE_CPU_MIGRATIONS))
-		core_counter_raise(task, CORE_CPU_MIGRATIONS,
-				   proc_migrations(task->pid, task->tid));
+		own_usage(&used);
+	core_used(task, kinds & (CORE_KINDS_CLOCKS | KINDS_USAGE), &used);
+	core_used_by_proc(task, kinds & CORE_KIND_BIT(CORE_CPU_MIGRATIONS), proc_thread_file);
+	core_for_each_kind(kind, kinds & KINDS_USAGE ? CORE_KINDS_FAULTS : 0)
+		faults_counted(task_self(), kind, core_counter_read(task, kind));
 }
 
 void core_host_software(struct core_task *task, uint64_t kinds)
@@ -200,7 +163,7 @@ void core_host_software(struct core_task *task, uint64_t kinds)
 	if (core_page(task) == thread_self()->page)
 		look_at_own(task, kinds);
 	else
-		look_at_other(task, kinds);
+		core_used_by_proc(task, kinds, proc_thread_file);
 }
 
 void core_host_discard(uint64_t offset, uint64_t size)

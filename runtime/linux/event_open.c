@@ -216,34 +216,3 @@ int64_t sys_namespaces(struct thread *thread, struct syscall *call)
 		core_namespaces(&thread->events);
 	return result;
 }
-
-/*
- * Who knows that a process is gone finds its descriptors closed and its tasks ended. Where nobody
- * can tell whether it has, that is seen to, too.
- */
-static int64_t waited(int64_t result, bool ended)
-{
-	if (ended && core_nr_events())
-		control_settle();
-	return result;
-}
-
-int64_t sys_wait4(struct thread *thread, struct syscall *call)
-{
-	enum { STOPPED = 0x7f, CONTINUED = 0xffff };
-	int64_t result = syscall_pass(thread, call);
-	int status = 0;
-
-	if (result <= 0)
-		return result;
-	if (call->args[1])
-		copy_in(&status, call->args[1], sizeof(status));
-	return waited(result, (status & 0xff) != STOPPED && status != CONTINUED);
-}
-
-int64_t sys_waitid(struct thread *thread, struct syscall *call)
-{
-	int64_t result = syscall_pass(thread, call);
-
-	return waited(result, !result);
-}

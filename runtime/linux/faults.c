@@ -209,8 +209,8 @@ static void leave_out_own(struct thread *thread)
 	do
 		counted = usage();
 	while (leave_out(thread->task->faults) && ++tries < TRIES);
-	thread->own_faults = (uint64_t)counted.ru_minflt -
-			     core_counter_read(&thread->events, CORE_PAGE_FAULTS_MIN);
+	thread->events.faults_own = (uint64_t)counted.ru_minflt -
+				    core_counter_read(&thread->events, CORE_PAGE_FAULTS_MIN);
 	thread->task->faults->populated = 0;
 }
 
@@ -226,7 +226,7 @@ static void end(struct watch *w)
 void faults_follow(struct thread *thread)
 {
 	struct task *task = thread->task;
-	const uint64_t sampled = thread->events.sampled & KINDS_FAULTS;
+	const uint64_t sampled = thread->events.sampled & CORE_KINDS_FAULTS;
 	bool began = false;
 
 	if (!sampled && !task->faults)
@@ -336,7 +336,7 @@ static bool take(struct thread *thread, struct watch *w, uint64_t *own)
 static bool take_all(struct thread *thread)
 {
 	struct faults *faults = thread->task->faults;
-	uint64_t *counted = &thread->own_faults, others = 0;
+	uint64_t *counted = &thread->events.faults_own, others = 0;
 	bool any = false;
 
 	for (unsigned int n = 0; n < KINDS; n++) {
@@ -360,7 +360,7 @@ void faults_drain(struct thread *thread)
 	do
 		faults->usage = usage();
 	while (take_all(thread) && ++tries < TRIES);
-	thread->own_faults += faults->populated;
+	thread->events.faults_own += faults->populated;
 	faults->populated = 0;
 	faults->known = faults->bells[0].page;
 	translate_unlock();
@@ -370,20 +370,21 @@ void faults_drain(struct thread *thread)
 
 static bool is_counted(const struct thread *thread)
 {
-	return thread->events.software & KINDS_FAULTS;
+	return thread->events.software & CORE_KINDS_FAULTS;
 }
 
 void faults_executing(struct thread *thread)
 {
 	if (is_counted(thread))
-		core_host_software(&thread->events, thread->events.software & KINDS_FAULTS);
+		core_host_software(&thread->events, thread->events.software & CORE_KINDS_FAULTS);
 }
 
 void faults_boot(struct thread *thread)
 {
 	if (is_counted(thread))
-		thread->own_faults = (uint64_t)usage().ru_minflt -
-				     core_counter_read(&thread->events, CORE_PAGE_FAULTS_MIN);
+		thread->events.faults_own =
+			(uint64_t)usage().ru_minflt -
+			core_counter_read(&thread->events, CORE_PAGE_FAULTS_MIN);
 	booted = true;
 }
 
@@ -407,7 +408,7 @@ void faults_populated(uint64_t before)
 	if (faults && faults->watches)
 		faults->populated += nr;
 	else
-		thread->own_faults += nr;
+		thread->events.faults_own += nr;
 }
 
 /* ---- what they are for ---- */

@@ -19,10 +19,6 @@ struct rusage;
 struct task;
 struct thread;
 
-#define KINDS_FAULTS                                                                               \
-	(CORE_KIND_BIT(CORE_PAGE_FAULTS) | CORE_KIND_BIT(CORE_PAGE_FAULTS_MIN) |                   \
-	 CORE_KIND_BIT(CORE_PAGE_FAULTS_MAJ))
-
 /* The caller's: opens and closes events as thread->events.sampled says. */
 void faults_follow(struct thread *thread);
 

@@ -10,6 +10,7 @@
 #include <linux/stat.h>
 #include <stddef.h>
 
+#include "core/used.h"
 #include "runtime/linux/memory.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
@@ -18,99 +19,25 @@
 enum { TEXT = 4096 };
 
 /* The beginning of a file, as a string; false when there is nothing to be had. */
-static bool read_text(const char *path, char text[TEXT])
+static bool read_text(const char *path, char *text, size_t size)
 {
 	int64_t fd = sys(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	int64_t n;
 
 	if (fd < 0)
 		return false;
-	n = sys(__NR_read, fd, text, TEXT - 1);
+	n = sys(__NR_read, fd, text, size - 1);
 	sys(__NR_close, fd);
 	text[n > 0 ? n : 0] = '\0';
 	return n > 0;
 }
 
-static bool read_of_thread(int32_t pid, int32_t tid, const char *name, char text[TEXT])
+bool proc_thread_file(int32_t pid, int32_t tid, const char *name, char *text, size_t size)
 {
 	char path[64];
 
 	format(path, sizeof(path), "/proc/%d/task/%d/%s", (int64_t)pid, (int64_t)tid, name);
-	return read_text(path, text);
-}
-
-static const char *skip_blanks(const char *text)
-{
-	while (*text == ' ' || *text == '\t' || *text == ':')
-		text++;
-	return text;
-}
-
-static uint64_t number(const char *text)
-{
-	uint64_t value = 0;
-
-	for (text = skip_blanks(text); *text >= '0' && *text <= '9'; text++)
-		value = value * 10 + (uint64_t)(*text - '0');
-	return value;
-}
-
-/* The number behind @name at the beginning of a line. */
-static uint64_t field(const char *text, const char *name)
-{
-	size_t length = strlen(name);
-
-	while (*text) {
-		if (!strncmp(text, name, length))
-			return number(text + length);
-		while (*text && *text != '\n')
-			text++;
-		text += *text == '\n';
-	}
-	return 0;
-}
-
-/* The blank-separated word @nr of stat, counted from 1 as proc(5) does; comm may have anything. */
-static const char *stat_word(const char *text, unsigned int nr)
-{
-	const char *at = strrchr(text, ')');
-
-	for (unsigned int word = 2; at && *at && word < nr; word++) {
-		while (*at && *at != ' ')
-			at++;
-		at = skip_blanks(at);
-	}
-	return at ? at : "";
-}
-
-bool proc_usage(int32_t pid, int32_t tid, struct proc_usage *usage)
-{
-	enum { MINOR_FAULTS = 10, MAJOR_FAULTS = 12 };
-	char text[TEXT];
-
-	if (!read_of_thread(pid, tid, "stat", text))
-		return false;
-	usage->minor_faults = number(stat_word(text, MINOR_FAULTS));
-	usage->major_faults = number(stat_word(text, MAJOR_FAULTS));
-	if (!read_of_thread(pid, tid, "status", text))
-		return false;
-	usage->switches =
-		field(text, "voluntary_ctxt_switches") + field(text, "nonvoluntary_ctxt_switches");
-	return true;
-}
-
-uint64_t proc_runtime(int32_t pid, int32_t tid)
-{
-	char text[TEXT];
-
-	return read_of_thread(pid, tid, "schedstat", text) ? number(text) : 0;
-}
-
-uint64_t proc_migrations(int32_t pid, int32_t tid)
-{
-	char text[TEXT];
-
-	return read_of_thread(pid, tid, "sched", text) ? field(text, "se.nr_migrations") : 0;
+	return read_text(path, text, size);
 }
 
 uint32_t proc_device_type(const char *name)
@@ -118,7 +45,7 @@ uint32_t proc_device_type(const char *name)
 	char path[64], text[TEXT];
 
 	format(path, sizeof(path), "/sys/devices/%s/type", name);
-	return read_text(path, text) ? (uint32_t)number(text) : UINT32_MAX;
+	return read_text(path, text, sizeof(text)) ? (uint32_t)core_text_number(text) : UINT32_MAX;
 }
 
 static int32_t number_in_status(int32_t tid, const char *name)
@@ -126,7 +53,7 @@ static int32_t number_in_status(int32_t tid, const char *name)
 	char path[32], text[TEXT];
 
 	format(path, sizeof(path), "/proc/%d/status", (int64_t)tid);
-	return read_text(path, text) ? (int32_t)field(text, name) : 0;
+	return read_text(path, text, sizeof(text)) ? (int32_t)core_text_field(text, name) : 0;
 }
 
 int32_t proc_process_of(int32_t tid)
@@ -243,7 +170,7 @@ static bool cgroup_path(int32_t tid, char path[CGROUP_PATH])
 	char text[TEXT], name[32], *at, *end;
 
 	format(name, sizeof(name), "/proc/%d/cgroup", (int64_t)tid);
-	if (!ours || !read_text(name, text))
+	if (!ours || !read_text(name, text, sizeof(text)))
 		return false;
 	at = behind(text, ours->line);
 	if (!at)

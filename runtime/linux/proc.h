@@ -4,21 +4,13 @@
 #define RUNTIME_LINUX_PROC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct perf_ns_link_info;
 
-/* What a thread has used, as of the last time that it was switched. */
-struct proc_usage {
-	uint64_t minor_faults, major_faults, switches;
-};
-bool proc_usage(int32_t pid, int32_t tid, struct proc_usage *usage);
-
-/* Nanoseconds that it has run. */
-uint64_t proc_runtime(int32_t pid, int32_t tid);
-
-/* How often it went to another processor. */
-uint64_t proc_migrations(int32_t pid, int32_t tid);
+/* A file of /proc/PID/task/TID, as core/used.h wants it. */
+bool proc_thread_file(int32_t pid, int32_t tid, const char *name, char *text, size_t size);
 
 /* The number of a device that events can be of; UINT32_MAX: there is none. */
 uint32_t proc_device_type(const char *name);

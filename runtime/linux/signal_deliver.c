@@ -149,7 +149,7 @@ static void deliver_note(struct thread *thread)
 		go_on_under(thread, note.mask);
 		return;
 	}
-	thread->failed_faults += is_page_fault(&note.info);
+	thread->events.faults_failed += is_page_fault(&note.info);
 	deliver(thread, &note, is_fault_of(&note.info));
 }
 
@@ -190,7 +190,7 @@ bool signal_force(struct thread *thread, int number, int code, uint64_t address)
 		if (code == SEGV_ACCERR && copy_in(&byte, address, 1) == 0)
 			note.error |= ERROR_PRESENT;
 	}
-	thread->failed_faults += is_page_fault(&note.info);
+	thread->events.faults_failed += is_page_fault(&note.info);
 	deliver(thread, &note, true);
 	return true;
 }

@@ -3,6 +3,7 @@
 
 #include <asm/errno.h>
 #include <linux/prctl.h>
+#include <linux/resource.h>
 #include <linux/signal.h>
 #include <linux/time_types.h>
 
@@ -68,14 +69,45 @@ static void end_others(const struct thread *thread)
 	}
 }
 
+static struct core_used usage(int who, int clock)
+{
+	struct rusage of = {0};
+
+	sys(__NR_getrusage, who, &of);
+	return (struct core_used){
+		.run_time = core_host_clock(clock),
+		.minor_faults = (uint64_t)of.ru_minflt,
+		.major_faults = (uint64_t)of.ru_majflt,
+	};
+}
+
+static struct core_used own_usage(void)
+{
+	return usage(RUSAGE_THREAD, CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Of the threads that there were before. */
+static struct core_used usage_of_others(void)
+{
+	const struct core_used own = own_usage();
+	struct core_used all = usage(RUSAGE_SELF, CLOCK_PROCESS_CPUTIME_ID);
+
+	all.run_time -= own.run_time;
+	all.minor_faults -= own.minor_faults;
+	all.major_faults -= own.major_faults;
+	return all;
+}
+
 static void executed(struct thread *thread)
 {
 	struct core_task *task = &thread->events;
+	const struct core_used others = usage_of_others();
 	char comm[sizeof(task->comm)] = "";
 
 	identify(task);
 	if (core_nr_events())
 		end_others(thread);
+	core_used_alone(task, &others);
 	if (task->views && arena_events())
 		core_views_end(task->views);
 	task->views = 0;
@@ -157,6 +189,11 @@ void tasks_end(struct thread *thread)
 	if (thread->events.events && !arena_events())
 		return;
 	core_clock_stop(&thread->events);
+	if (thread == thread_self()) {
+		const struct core_used used = own_usage();
+
+		core_used_ended(&thread->events, &used);
+	}
 	core_task_exit(&thread->events);
 	if (thread == thread_self()) /* others may be using theirs until the process is gone */
 		faults_end(thread->task);

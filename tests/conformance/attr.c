@@ -3,6 +3,7 @@
 #include <linux/hw_breakpoint.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -282,11 +283,47 @@ ABI_CASE("attr.inherit life.inherit-fold",
 	CHECK_CMP(VALUE(fd), <, 5000);
 }
 
-ABI_CASE("life.inherit-fold", "a child that crashes leaves what it has counted")
+static void end_by_fault(void)
+{
+	signal(SIGSEGV, SIG_DFL);
+	*(volatile char *)mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) = 1;
+}
+
+static void end_by_pipe(void)
+{
+	int ends[2];
+
+	signal(SIGPIPE, SIG_DFL);
+	if (!pipe(ends) && !close(ends[0]) && write(ends[1], "", 1) > 0)
+		_exit(1);
+}
+
+/* Its parent ends it. */
+static void wait_for_end(void)
+{
+	signal(SIGTERM, SIG_DFL);
+	for (;;)
+		work_spin(1000);
+}
+
+static void *fault_and_spin(void *barrier)
+{
+	work_faults(3000);
+	work_spin(50000000);
+	if (barrier) {
+		pthread_barrier_wait(barrier);
+		for (;;)
+			pause();
+	}
+	return NULL;
+}
+
+ABI_CASE("life.inherit-fold", "threads that end with their process leave what they have counted")
 {
 	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
 	struct perf_event_attr clock = abi_software(PERF_COUNT_SW_TASK_CLOCK);
-	uint64_t faults, time;
+	pthread_barrier_t barrier;
+	pthread_t thread;
 	int fd, clock_fd, status;
 	pid_t child;
 
@@ -295,21 +332,68 @@ ABI_CASE("life.inherit-fold", "a child that crashes leaves what it has counted")
 	clock_fd = OPEN_SELF(&clock);
 	START(fd);
 	START(clock_fd);
-	faults = VALUE(fd);
-	time = VALUE(clock_fd);
 	child = fork();
 	if (!child) {
-		setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-		signal(SIGSEGV, SIG_DFL);
-		work_faults(5000);
-		work_spin(50000000);
-		*(volatile char *)mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) = 1;
-		_exit(0);
+		pthread_barrier_init(&barrier, NULL, 3);
+		pthread_create(&thread, NULL, fault_and_spin, NULL);
+		pthread_join(thread, NULL);
+		for (int i = 0; i < 2; i++)
+			pthread_create(&thread, NULL, fault_and_spin, &barrier);
+		pthread_barrier_wait(&barrier);
+		kill(getpid(), SIGKILL);
 	}
 	CHECK_EQ(waitpid(child, &status, 0), child);
-	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-	CHECK_CMP(VALUE(fd) - faults, >=, 5000);
-	CHECK_CMP(VALUE(clock_fd) - time, >=, 5000000);
+	CHECK(WIFSIGNALED(status));
+	CHECK_CMP(VALUE(fd), >=, 9000);
+	CHECK_CMP(VALUE(fd), <, 11500);
+	CHECK_CMP(VALUE(clock_fd), >=, 3 * 50000000);
+}
+
+ABI_CASE("life.inherit-fold", "a child that a signal ends leaves what it has counted")
+{
+	static const struct {
+		void (*end)(void);
+		int signal;
+	} ends[] = {{end_by_fault, SIGSEGV},
+		    {abort, SIGABRT},
+		    {end_by_pipe, SIGPIPE},
+		    {wait_for_end, SIGTERM},
+		    {wait_for_end, SIGKILL}};
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	struct perf_event_attr clock = abi_software(PERF_COUNT_SW_TASK_CLOCK);
+	uint64_t faults, time;
+	int fd, clock_fd, status, done[2];
+	pid_t child;
+	char byte;
+
+	attr.inherit = clock.inherit = 1;
+	fd = OPEN_SELF(&attr);
+	clock_fd = OPEN_SELF(&clock);
+	START(fd);
+	START(clock_fd);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		CHECK_EQ(pipe(done), 0);
+		faults = VALUE(fd);
+		time = VALUE(clock_fd);
+		child = fork();
+		if (!child) {
+			setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+			work_faults(5000);
+			work_spin(50000000);
+			if (write(done[1], "", 1) == 1)
+				ends[i].end();
+			_exit(0);
+		}
+		CHECK_EQ(read(done[0], &byte, 1), 1);
+		if (ends[i].end == wait_for_end)
+			kill(child, ends[i].signal);
+		CHECK_EQ(waitpid(child, &status, 0), child);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == ends[i].signal);
+		CHECK_CMP(VALUE(fd) - faults, >=, 5000);
+		CHECK_CMP(VALUE(clock_fd) - time, >=, 5000000);
+		close(done[0]);
+		close(done[1]);
+	}
 }
 
 ABI_CASE("attr.inherit-read-format read.group",
