@@ -2,11 +2,33 @@
 #include "runtime/linux/copy.h"
 
 #include "runtime/linux/memory.h"
+#include "runtime/translate/translate.h"
 
 int64_t copy_bytes(void *to, const void *from, size_t size);
 int64_t copy_string(char *to, const char *from, size_t size);
 
 extern const char copy_faulty[], copy_faulty_end[], copy_faulted[];
+
+int64_t copy_load(uint64_t *to, uint64_t from, unsigned int size);
+int64_t copy_load_fs(uint64_t *to, uint64_t from, unsigned int size);
+int64_t copy_store(uint64_t to, uint64_t value, unsigned int size);
+int64_t copy_code(uint64_t to[2], uint64_t from);
+
+bool linux_load(uint64_t *value, uint64_t address, unsigned int size, bool fs)
+{
+	return !(__builtin_expect(fs, 0) ? copy_load_fs(value, address, size)
+					 : copy_load(value, address, size));
+}
+
+bool linux_store(uint64_t address, uint64_t value, unsigned int size)
+{
+	return !copy_store(address, value, size);
+}
+
+bool linux_load_code(uint64_t code[2], uint64_t pc)
+{
+	return !copy_code(code, pc);
+}
 
 int64_t copy_in(void *to, uint64_t from, size_t size)
 {

@@ -30,6 +30,55 @@ copy_word:
 	ret
 	.size	copy_word, . - copy_word
 
+/*
+ * int64_t copy_load(uint64_t *to, uint64_t from, unsigned int size), the same in FS copy_load_fs, and
+ * copy_store(uint64_t to, uint64_t value, unsigned int size): one access of 1, 2, 4 or 8 bytes.
+ */
+	.macro	by_size name:req, eight:req, four:req, two:req, one:req, last
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+\name:
+	xor	%eax, %eax
+	cmp	$4, %edx
+	ja	8f
+	je	4f
+	cmp	$1, %edx
+	je	1f
+	\two
+	\last
+	ret
+8:	\eight
+	\last
+	ret
+4:	\four
+	\last
+	ret
+1:	\one
+	\last
+	ret
+	.size	\name, . - \name
+	.endm
+	by_size	copy_load, "mov (%rsi), %rdx", "mov (%rsi), %edx", "movzwl (%rsi), %edx", \
+		"movzbl (%rsi), %edx", "mov %rdx, (%rdi)"
+	by_size	copy_load_fs, "mov %fs:(%rsi), %rdx", "mov %fs:(%rsi), %edx", \
+		"movzwl %fs:(%rsi), %edx", "movzbl %fs:(%rsi), %edx", "mov %rdx, (%rdi)"
+	by_size	copy_store, "mov %rsi, (%rdi)", "mov %esi, (%rdi)", "mov %si, (%rdi)", \
+		"mov %sil, (%rdi)"
+
+/* int64_t copy_code(uint64_t to[2], uint64_t from): an instruction, whatever it is */
+	.globl	copy_code
+	.hidden	copy_code
+	.type	copy_code, @function
+copy_code:
+	mov	(%rsi), %rdx
+	mov	8(%rsi), %rcx
+	xor	%eax, %eax
+	mov	%rdx, (%rdi)
+	mov	%rcx, 8(%rdi)
+	ret
+	.size	copy_code, . - copy_code
+
 /* int64_t copy_string(char *to, const char *from, size_t size) */
 	.globl	copy_string
 	.hidden	copy_string

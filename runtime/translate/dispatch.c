@@ -10,6 +10,7 @@
 #include "runtime/translate/caches.h"
 #include "runtime/translate/record.h"
 #include "runtime/translate/tables.h"
+#include "runtime/translate/walk.h"
 
 #include <linux/signal.h>
 
@@ -312,10 +313,20 @@ static bool before_insn(struct thread *thread)
 	return true;
 }
 
+/* Around an overflow, where code would be executed once; @sampled: there has just been one. */
+static bool goes_without_code(struct thread *thread, bool *sampled)
+{
+	const bool behind = *sampled;
+
+	*sampled = false;
+	return checks_finely(thread) ? walk_to_overflow(thread) : behind && walk_to_code(thread);
+}
+
 /* @arrival is what was missing when the thread came out. */
 static void go_on(struct thread *thread, enum arrival arrival)
 {
 	uint64_t address = 0;
+	bool sampled = false;
 
 	if (thread->touches.nr)
 		linux_after_insn(thread);
@@ -324,6 +335,7 @@ static void go_on(struct thread *thread, enum arrival arrival)
 	while (!address) {
 		if (is_due(thread)) {
 			linux_due(thread);
+			sampled = true;
 			arrival = ARRIVE_DIRECT;
 		}
 		if (__atomic_load_n(&thread->pending, __ATOMIC_RELAXED) ||
@@ -337,7 +349,8 @@ static void go_on(struct thread *thread, enum arrival arrival)
 			/* What is ready is ready for the other cache. */
 			thread->step = 0;
 			thread->inside = 0;
-			go_slowly(thread);
+			if (!walk_to_overflow(thread))
+				go_slowly(thread);
 			arrival = ARRIVE_DIRECT;
 			continue;
 		}
@@ -350,6 +363,10 @@ static void go_on(struct thread *thread, enum arrival arrival)
 		address = step(thread);
 		if (!address && arrival == ARRIVE_DIRECT)
 			address = find(thread);
+		if (!address && goes_without_code(thread, &sampled)) {
+			arrival = ARRIVE_DIRECT;
+			continue;
+		}
 		if (!address && !core_task_changed(&thread->events))
 			address = make(thread, arrival);
 		arrival = ARRIVE_DIRECT;

@@ -224,6 +224,27 @@ bool linux_before_insn(struct thread *t)
 	return true;
 }
 
+bool linux_load(uint64_t *value, uint64_t address, unsigned int size, bool fs)
+{
+	if (fs)
+		return false;
+	*value = 0;
+	__builtin_memcpy(value, (const void *)address, size);
+	return true;
+}
+
+bool linux_store(uint64_t address, uint64_t value, unsigned int size)
+{
+	__builtin_memcpy((void *)address, &value, size);
+	return true;
+}
+
+bool linux_load_code(uint64_t code[2], uint64_t pc)
+{
+	__builtin_memcpy(code, (const void *)pc, 16);
+	return true;
+}
+
 size_t linux_code(void *to, uint64_t from, size_t size)
 {
 	__builtin_memcpy(to, (const void *)from, size);

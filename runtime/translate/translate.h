@@ -209,6 +209,12 @@ void linux_step_before(struct thread *thread);
 void linux_branch_before(struct thread *thread);
 void linux_branch_after(struct thread *thread);
 
+/* The program's memory, by one access of 1, 2, 4 or 8 bytes; with @fs, in that segment. False: it
+ * would fault. */
+bool linux_load(uint64_t *value, uint64_t address, unsigned int size, bool fs);
+bool linux_store(uint64_t address, uint64_t value, unsigned int size);
+bool linux_load_code(uint64_t code[2], uint64_t pc);
+
 /* Copies an instruction of the program, and what follows, which may be there no longer; returns how
  * many bytes. Of a probe, what it hides. */
 size_t linux_code(void *to, uint64_t from, size_t size);
