@@ -197,13 +197,13 @@ static void reach_miss(struct builder *b, uint8_t *loop)
 	if (b->miss && b->miss - loop >= INT8_MIN)
 		loop[-1] = b->miss - loop;
 	else
-		b->waiting[b->nr_waiting++] = loop;
+		b->lists->waiting[b->nr_waiting++] = loop;
 }
 
 static void emit_shared_miss(struct builder *b)
 {
 	for (b->miss = b->at; b->nr_waiting; b->nr_waiting--) {
-		uint8_t *loop = b->waiting[b->nr_waiting - 1];
+		uint8_t *loop = b->lists->waiting[b->nr_waiting - 1];
 
 		loop[-1] = b->miss - loop;
 	}
@@ -234,7 +234,7 @@ void emit_miss_in_reach(struct builder *b)
 	/* What the trace puts before an instruction may be longer than that. */
 	if (!b->nr_waiting ||
 	    (!b->trace.on && b->at + NOP + count_before_bytes(b) + longest_copy(&b->insn) +
-					     LAST_JUMP - b->waiting[0] <=
+					     LAST_JUMP - b->lists->waiting[0] <=
 				     INT8_MAX))
 		return;
 	mark_pc(b, b->pc, 0);
@@ -373,7 +373,7 @@ static void emit_call_and_pad(struct builder *b, uint64_t target)
 	uint8_t *loop, *miss = NULL;
 
 	EMIT(b, 0xe8, 0, 0, 0, 0);
-	b->thunks[b->nr_thunks++] = (struct thunk){
+	b->lists->thunks[b->nr_thunks++] = (struct thunk){
 		.call = b->at,
 		.pc = b->pc,
 		.address = address,
@@ -457,7 +457,7 @@ void emit_out_of_line(struct builder *b)
 	if (b->nr_waiting)
 		emit_shared_miss(b);
 	for (unsigned int i = 0; i < b->nr_thunks; i++)
-		emit_thunk(b, &b->thunks[i]);
+		emit_thunk(b, &b->lists->thunks[i]);
 }
 
 /* ---- the ways out ---- */

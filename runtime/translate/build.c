@@ -22,7 +22,7 @@ enum { MAX_INSNS = 96, MAX_EXITS = 12, MAX_ENTRIES = 16 };
 enum { MAX_INSNS_FINE = 24 };
 
 _Static_assert(MAX_INSNS <= sizeof((struct draft){0}.insns) / sizeof(struct position), "");
-_Static_assert(MAX_EXITS <= sizeof((struct builder){0}.thunks) / sizeof(struct thunk), "");
+_Static_assert(MAX_EXITS <= sizeof((struct lists){0}.thunks) / sizeof(struct thunk), "");
 
 /* The most that one instruction, its thunk and the jump at the end may become, with slack for wide
  * copies. */
@@ -287,7 +287,8 @@ static void add_arrival(struct cache *cache, uint32_t id, enum arrival arrival)
 {
 	struct entry *e = &cache->lookup.entries[id], with;
 	struct draft draft;
-	struct builder b = {.cache = cache, .draft = &draft};
+	struct lists lists;
+	struct builder b = {.cache = cache, .draft = &draft, .lists = &lists};
 
 	if (arrival == ARRIVE_DIRECT || (arrival == ARRIVE_JUMP ? e->landing : e->pad))
 		return;
@@ -329,15 +330,15 @@ static enum next build_fragment(struct builder *b, struct late *late, struct bui
 }
 
 /* The heads of loops are known when their ends have been seen: then the fragment is made anew. */
-static bool begin_again(struct builder *b, struct draft *draft, uint64_t pc, unsigned int flags,
+static bool begin_again(struct builder *b, uint64_t pc, unsigned int flags,
 			struct build_fault *fault)
 {
-	const struct builder before = *b;
+	const unsigned int exits = b->nr_exits;
 
 	b->cache->nr_entries = b->fragment->entries;
-	*b = (struct builder){.cache = before.cache, .draft = draft};
-	for (unsigned int i = 0; i < before.nr_exits; i++)
-		count_target(b, draft->exits[i].to.pc);
+	*b = (struct builder){.cache = b->cache, .draft = b->draft, .lists = b->lists};
+	for (unsigned int i = 0; i < exits; i++)
+		count_target(b, b->draft->exits[i].to.pc);
 	return begin(b, pc, flags, fault);
 }
 
@@ -345,8 +346,9 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 {
 	static const uint8_t flags[] = {0, FRAGMENT_LANDING, FRAGMENT_PAD};
 	struct draft draft;
+	struct lists lists;
 	uint32_t id = cache_find(cache, pc);
-	struct builder b = {.cache = cache, .draft = &draft};
+	struct builder b = {.cache = cache, .draft = &draft, .lists = &lists};
 	struct late late[LATE_MAX];
 	enum next next;
 
@@ -359,7 +361,7 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 	id = cache->nr_entries;
 	next = build_fragment(&b, late, fault);
 	if (targets_lack(&b)) {
-		if (!begin_again(&b, &draft, pc, flags[arrival], fault))
+		if (!begin_again(&b, pc, flags[arrival], fault))
 			return 0;
 		next = build_fragment(&b, late, fault);
 	}
@@ -377,7 +379,8 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 uint32_t build_step(struct cache *cache, uint64_t pc, struct build_fault *fault)
 {
 	struct draft draft;
-	struct builder b = {.cache = cache, .draft = &draft};
+	struct lists lists;
+	struct builder b = {.cache = cache, .draft = &draft, .lists = &lists};
 	struct late late[LATE_MAX];
 
 	if (!begin(&b, pc, FRAGMENT_STEP, fault) || !next_insn(&b, fault))
@@ -393,8 +396,10 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 		      uint8_t *buffer)
 {
 	struct fragment f = *fragment;
+	struct lists lists;
 	struct builder b = {
 		.cache = cache,
+		.lists = &lists,
 		.at = buffer,
 		.shift = (intptr_t)(cache->lookup.code + f.start) - (intptr_t)buffer,
 		.pc = f.pc,

@@ -45,6 +45,12 @@ enum { COUNT_TARGETS = 32 };
 
 /* Ways out of a fragment to who waits for a counter. */
 enum { COUNT_NEAR_MAX = 32 };
+struct near {
+	uint8_t *site; /* behind its rel32 */
+	uint64_t pc;
+	uint8_t how;	    /* enum how */
+	struct counts left; /* then */
+};
 
 struct count {
 	uint64_t kinds;		    /* of enum core_kind, that this fragment counts */
@@ -61,12 +67,6 @@ struct count {
 	uint64_t checked;      /* kinds that somebody waits for */
 	unsigned int gone;     /* instructions since it was looked, at most */
 	unsigned int nr_near;
-	struct near {
-		uint8_t *site; /* behind its rel32 */
-		uint64_t pc;
-		uint8_t how;	    /* enum how */
-		struct counts left; /* then */
-	} near[COUNT_NEAR_MAX];
 	struct due due; /* how it is done in small steps */
 };
 

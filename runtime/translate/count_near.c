@@ -50,7 +50,7 @@ static void emit_near_check(struct builder *b, unsigned int kind, enum how how)
 	emit8(b, 0x05 | (7 - kind / 2) << 3);
 	emit_relative(b, (uint64_t)sign_of(b->cache, kind));
 	EMIT(b, 0x0f, 0x84, 0, 0, 0, 0);
-	c->near[c->nr_near++] = (struct near){b->at, b->pc, how, c->left};
+	b->lists->near[c->nr_near++] = (struct near){b->at, b->pc, how, c->left};
 }
 
 void count_look(struct builder *b)
@@ -111,8 +111,8 @@ void count_meet(struct builder *b, unsigned int slack)
 		if (b->draft->exits[i].to.pc == b->pc)
 			gone = larger(gone, b->draft->exits[i].to.gone);
 	for (unsigned int i = 0; i < b->nr_thunks; i++)
-		if (b->thunks[i].target == b->pc)
-			gone = larger(gone, b->thunks[i].gone);
+		if (b->lists->thunks[i].target == b->pc)
+			gone = larger(gone, b->lists->thunks[i].gone);
 	c->gone = larger(c->gone, gone);
 }
 
@@ -192,5 +192,5 @@ bool count_near_room(const struct count *c)
 void count_near_exits(struct builder *b)
 {
 	for (unsigned int i = 0; i < b->count.nr_near; i++)
-		emit_near_exit(b, &b->count.near[i]);
+		emit_near_exit(b, &b->lists->near[i]);
 }

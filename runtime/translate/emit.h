@@ -68,6 +68,15 @@ struct draft {
 	struct draft_exit exits[FRAGMENT_EXITS];
 };
 
+/* Of all lists how long they are is said elsewhere: nobody clears them for each fragment. */
+struct lists {
+	struct thunk thunks[16];
+	uint8_t *waiting[24]; /* behind their rel8, the first farthest away */
+	struct near near[COUNT_NEAR_MAX];
+	struct trace_open_end open_ends[2 * BLOCK_MAX_WORDS];
+	struct trace_header headers[96];
+};
+
 struct builder {
 	struct cache *cache;
 	uint8_t *at;	/* where the next byte goes */
@@ -88,14 +97,12 @@ struct builder {
 	struct trace trace;
 
 	struct draft *draft; /* NULL in a rehearsal */
+	struct lists *lists;
 	unsigned int nr_exits;
 
 	/* Of calls: what is to come at the end, and pads without a way to a miss. */
-	struct thunk thunks[16];
-	unsigned int nr_thunks;
-	unsigned int nr_waiting;
-	uint8_t *waiting[24]; /* behind their rel8, the first farthest away */
-	uint8_t *miss;	      /* the last way, or NULL */
+	unsigned int nr_thunks, nr_waiting;
+	uint8_t *miss; /* the last way, or NULL */
 
 	/* Of a rehearsal: the address in the cache that is asked about, and the answer so far. */
 	uint64_t asked;

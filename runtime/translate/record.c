@@ -199,8 +199,8 @@ static void emit_on_word(struct builder *b, uint8_t rex, uint8_t opcode, uint8_t
 	emit32(b, at);
 	if (t->points == POINTS_BEGIN)
 		return;
-	t->open_ends[t->nr_open_ends].at = b->at - 4;
-	t->open_ends[t->nr_open_ends++].byte = at;
+	b->lists->open_ends[t->nr_open_ends].at = b->at - 4;
+	b->lists->open_ends[t->nr_open_ends++].byte = at;
 }
 
 static void emit_word_store(struct builder *b, enum reg reg, uint8_t word)
@@ -280,12 +280,13 @@ static bool flags_are_dead(const struct ahead *ahead)
 static void add_header(struct builder *b, uint8_t *header, bool rcx_spilled)
 {
 	struct trace *t = &b->trace;
+	struct trace_header *h = &b->lists->headers[t->nr_headers++];
 
-	t->headers[t->nr_headers].pc = b->pc;
-	t->headers[t->nr_headers].jump = b->at;
-	__builtin_memcpy(t->headers[t->nr_headers].held, t->held, sizeof(t->held));
-	t->headers[t->nr_headers].rcx_spilled = rcx_spilled;
-	t->headers[t->nr_headers++].header = header;
+	h->pc = b->pc;
+	h->jump = b->at;
+	__builtin_memcpy(h->held, t->held, sizeof(t->held));
+	h->rcx_spilled = rcx_spilled;
+	h->header = header;
 }
 
 static void emit_look(struct builder *b, uint8_t *header, const struct ahead *ahead)
@@ -365,9 +366,9 @@ void record_end(struct builder *b)
 
 	__builtin_memcpy(t->size - 4, &relative, 4);
 	for (unsigned int i = 0; i < t->nr_open_ends; i++) {
-		const int32_t disp = t->open_ends[i].byte - 8 * t->words;
+		const int32_t disp = b->lists->open_ends[i].byte - 8 * t->words;
 
-		__builtin_memcpy(t->open_ends[i].at, &disp, 4);
+		__builtin_memcpy(b->lists->open_ends[i].at, &disp, 4);
 	}
 	/* From the end of a record nothing is known of the next. */
 	if (t->points == POINTS_END)
@@ -382,14 +383,15 @@ void record_late(struct builder *b)
 	struct trace *t = &b->trace;
 
 	for (unsigned int i = 0; i < t->nr_headers; i++) {
-		uint8_t *jump = t->headers[i].jump;
+		const struct trace_header *h = &b->lists->headers[i];
+		uint8_t *jump = h->jump;
 		const uint32_t relative = (uint32_t)(b->at - jump);
-		const uint8_t spills = t->headers[i].rcx_spilled ? SPILL_RCX : 0;
+		const uint8_t spills = h->rcx_spilled ? SPILL_RCX : 0;
 
 		__builtin_memcpy(jump - 4, &relative, 4);
-		b->pc = t->headers[i].pc;
+		b->pc = h->pc;
 		for (unsigned int which = 0; which < 2; which++)
-			t->held[which] = t->headers[i].held[which];
+			t->held[which] = h->held[which];
 		mark_pc(b, b->pc, spills);
 		for (unsigned int which = 0; which < 2; which++) {
 			if (!t->held[which])
@@ -402,7 +404,7 @@ void record_late(struct builder *b)
 			emit_spill(b, REG_RCX, THREAD_RCX);
 		mark_pc(b, b->pc, SPILL_RCX);
 		EMIT(b, 0x48, 0x8d, 0x0d);
-		emit32(b, (uint32_t)(t->headers[i].header - (b->at + 4)));
+		emit32(b, (uint32_t)(h->header - (b->at + 4)));
 		EMIT(b, 0x65, 0xff, 0x24, 0x25);
 		emit32(b, THREAD_DRAIN);
 	}

@@ -44,23 +44,22 @@ struct trace {
 	bool lasts[2]; /* until the program writes it */
 	uint8_t points;
 
-	/* To be filled in when the number of words is known: displacements from the record's end.
-	 */
-	struct {
-		uint8_t *at;
-		uint16_t byte;
-	} open_ends[2 * BLOCK_MAX_WORDS];
-	unsigned int nr_open_ends;
+	unsigned int nr_open_ends, nr_headers;
+};
 
-	/* Headers, whose ways to the drain are emitted behind the fragment. */
-	struct {
-		uint8_t *jump; /* behind its rel32 */
-		uint8_t *header;
-		uint64_t pc;
-		uint8_t held[2];
-		bool rcx_spilled;
-	} headers[96];
-	unsigned int nr_headers;
+/* To be filled in when the number of words is known: displacements from the record's end. */
+struct trace_open_end {
+	uint8_t *at;
+	uint16_t byte;
+};
+
+/* Headers, whose ways to the drain are emitted behind the fragment. */
+struct trace_header {
+	uint8_t *jump; /* behind its rel32 */
+	uint8_t *header;
+	uint64_t pc;
+	uint8_t held[2];
+	bool rcx_spilled;
 };
 
 void trace_start(struct builder *b);
