@@ -7,7 +7,8 @@
  *	pipes	 by event: the write end of the pipe that is its descriptor. A byte in it wakes who
  *		 polls; an error on it says that the last descriptor is gone.
  *	feeds	 events of the kernel's whose records go on to one of ours
- *	watches	 of processes with events: a pidfd each
+ *
+ * Of processes with events watches.c tells when they have ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,13 +29,9 @@
 #include "abi/arena.h"
 #include "abi/control.h"
 #include "core/core.h"
-#include "core/host.h"
-#include "core/views.h"
 #include "monitor/monitor.h"
-
-/* What epoll(7) says is ready: one of these, and which. */
-enum { READY_SOCKET, READY_SPARE, READY_PIPE, READY_WATCH, READY_TURN, READY_FEED };
-#define READY(kind, index) ((uint64_t)(kind) << 32 | (index))
+#include "monitor/ready.h"
+#include "monitor/watches.h"
 
 /* At a time, so that signals get their turn. */
 enum { MESSAGES = 256 };
@@ -58,34 +55,14 @@ struct feed {
 	uint32_t event, generation;
 };
 
-struct watch {
-	int fd;		/* -1: none */
-	int32_t pid;	/* as the process itself sees it; 0: no events are attached to it */
-	int32_t left;	/* a process that has ended, a page of which it has; 0: none */
-	pid_t holder;	/* its own number then, as we see it */
-	uint32_t owner; /* of mappings of rings; 0: none */
-};
-
 static struct {
 	int epoll, socket, timer;
 	bool ticking;
 	struct spare *spares;
 	struct pipe *pipes;
 	struct feed *feeds;
-	struct watch *watches;
-	size_t nr_spares, nr_pipes, nr_feeds, nr_watches;
+	size_t nr_spares, nr_pipes, nr_feeds;
 } events = {.epoll = -1, .socket = -1, .timer = -1};
-
-/*
- * What epoll(7) has said may be about a descriptor that has been closed since, and whose place has
- * been given to another one: so look again.
- */
-static bool is_there(int fd, short revents)
-{
-	struct pollfd look = {fd, revents, 0};
-
-	return fd >= 0 && poll(&look, 1, 0) == 1 && look.revents & revents;
-}
 
 /* ---- pipes to come ---- */
 
@@ -168,7 +145,7 @@ static bool add_spare(void)
 
 static void add_spares(void)
 {
-	while (is_there(events.socket, POLLOUT) && add_spare())
+	while (ready_is_there(events.socket, POLLOUT) && add_spare())
 		;
 }
 
@@ -331,147 +308,6 @@ static void feed_ready(uint32_t index)
 		events_wake(feed->event, feed->generation);
 }
 
-/* ---- watches ---- */
-
-static void wait_for_holder(uint32_t page, int32_t pid);
-
-/*
- * Its process has ended; who waits for a page of a process that lives holds a lock on it. A child
- * that it was about to have when it was killed may never have come to say its number.
- */
-static void end_tasks(int32_t pid)
-{
-	const uint32_t used = arena_used();
-
-	for (uint32_t page = 1; page <= used; page++) {
-		struct core_task *task = core_task(page);
-		bool its = task->pid == pid;
-
-		if (!its && !(task->live && arena_abandoned(page)))
-			continue;
-		if (task->live)
-			core_task_lost(task, its ? pid : 0);
-		if (its && task->live)
-			wait_for_holder(page, pid);
-		arena_free(page);
-	}
-}
-
-static struct watch *free_watch(void)
-{
-	struct watch *grown;
-
-	for (size_t i = 0; i < events.nr_watches; i++)
-		if (events.watches[i].fd < 0)
-			return &events.watches[i];
-	grown = realloc(events.watches, (events.nr_watches + 1) * sizeof(*grown));
-	if (!grown)
-		return NULL;
-	events.watches = grown;
-	return &grown[events.nr_watches++];
-}
-
-static void ended(int32_t pid, uint32_t owner)
-{
-	if (pid)
-		end_tasks(pid);
-	if (owner)
-		core_views_end(owner);
-}
-
-static bool is_watched(int32_t pid)
-{
-	for (size_t i = 0; i < events.nr_watches; i++)
-		if (events.watches[i].fd >= 0 && events.watches[i].pid == pid)
-			return true;
-	return false;
-}
-
-static void add_watch(const struct watch *of)
-{
-	struct epoll_event ready = {.events = EPOLLIN};
-	struct watch *watch = free_watch();
-
-	if (!watch) {
-		close(of->fd);
-		return;
-	}
-	*watch = *of;
-	ready.data.u64 = READY(READY_WATCH, (uint64_t)(watch - events.watches));
-	if (epoll_ctl(events.epoll, EPOLL_CTL_ADD, watch->fd, &ready) < 0) {
-		close(watch->fd);
-		watch->fd = -1;
-	}
-}
-
-/* Who tries whether a page is free has it for a moment, and may be killed before it has ended what was
- * left there by @pid. */
-static void wait_for_holder(uint32_t page, int32_t pid)
-{
-	struct watch watch = {.left = pid, .holder = arena_process(page)};
-
-	if (watch.holder <= 0) {
-		core_task_lost(core_task(page), pid);
-		return;
-	}
-	for (size_t i = 0; i < events.nr_watches; i++)
-		if (events.watches[i].fd >= 0 && events.watches[i].left == pid &&
-		    events.watches[i].holder == watch.holder)
-			return;
-	watch.fd = (int)syscall(__NR_pidfd_open, watch.holder, 0);
-	if (watch.fd >= 0)
-		add_watch(&watch);
-}
-
-/* The process that @fd, a pidfd, is of; -1 with errno: there is none. */
-static void watch(int fd, int32_t pid, uint32_t owner)
-{
-	if (fd >= 0)
-		add_watch(&(struct watch){.fd = fd, .pid = pid, .owner = owner});
-	else if (errno == ESRCH)
-		ended(pid, owner);
-}
-
-/* Another thread of the sender may have put something else there; to keep that could keep an event
- * open for good. */
-static bool is_process(int fd)
-{
-	return !syscall(__NR_pidfd_send_signal, fd, 0, NULL, 0) || errno != EBADF;
-}
-
-static void watch_task(const struct control_message *message, int fd, pid_t sender)
-{
-	const int32_t pid = message->pid;
-
-	if (fd >= 0 && !is_process(fd)) {
-		close(fd);
-		fd = -1;
-	}
-	if (pid <= 0 || is_watched(pid)) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	if (fd < 0)
-		fd = (int)syscall(__NR_pidfd_open, message->own ? sender : pid, 0);
-	watch(fd, pid, 0);
-}
-
-static void watched_ended(struct watch *watch)
-{
-	const int fd = watch->fd;
-
-	watch->fd = -1;
-	if (watch->left) {
-		end_tasks(watch->left);
-	} else {
-		unreaped_begin(fd, watch->pid);
-		ended(watch->pid, watch->owner);
-		unreaped_end();
-	}
-	close(fd);
-}
-
 /* ---- turns ---- */
 
 static void tick(bool on)
@@ -508,7 +344,7 @@ static void spare_ready(uint32_t index)
 {
 	struct spare *spare = &events.spares[index];
 
-	if (!is_there(spare->fd, POLLERR))
+	if (!ready_is_there(spare->fd, POLLERR))
 		return;
 	close(spare->fd);
 	spare->fd = -1;
@@ -517,14 +353,8 @@ static void spare_ready(uint32_t index)
 
 static void pipe_ready(uint32_t event)
 {
-	if (is_there(events.pipes[event].fd, POLLERR))
+	if (ready_is_there(events.pipes[event].fd, POLLERR))
 		close_event(event);
-}
-
-static void watch_ready(uint32_t index)
-{
-	if (is_there(events.watches[index].fd, POLLIN))
-		watched_ended(&events.watches[index]);
 }
 
 /* Of pipes, feeds and watches: what the processes do not say. False of others. */
@@ -597,7 +427,7 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 		watch_task(message, fd, sender);
 		return;
 	case CONTROL_MAPPED:
-		watch((int)syscall(__NR_pidfd_open, sender, 0), 0, message->owner);
+		watch_owner(sender, message->owner);
 		break;
 	case CONTROL_CLOCK:
 		clock_settle();
@@ -619,7 +449,7 @@ static void take(const struct control_message *message, int fd, pid_t sender)
  * is to read then, an end, would wake us forever. */
 static void forget_senders(void)
 {
-	if (is_there(events.socket, POLLHUP))
+	if (ready_is_there(events.socket, POLLHUP))
 		epoll_ctl(events.epoll, EPOLL_CTL_DEL, events.socket, NULL);
 }
 
@@ -677,6 +507,7 @@ int events_open(int epoll)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -1;
 	events.epoll = epoll;
+	watches_open(epoll);
 	events.socket = ends[0];
 	events.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
@@ -719,13 +550,10 @@ void events_close(void)
 	for (size_t i = 0; i < events.nr_feeds; i++)
 		if (events.feeds[i].fd >= 0)
 			close(events.feeds[i].fd);
-	for (size_t i = 0; i < events.nr_watches; i++)
-		if (events.watches[i].fd >= 0)
-			close(events.watches[i].fd);
+	watches_close();
 	free(events.spares);
 	free(events.pipes);
 	free(events.feeds);
-	free(events.watches);
 	memset(&events, 0, sizeof(events));
 	events.epoll = events.socket = events.timer = -1;
 }

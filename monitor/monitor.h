@@ -9,7 +9,8 @@
  *	clock.c		how fast the time stamp counter runs
  *	machine.c	the processor below, for who wants it modelled
  *	vendor.c	whose codes raw events are in
- *	events.c	what the tree says on its socket: descriptors, wakeups, ends of processes
+ *	events.c	what the tree says on its socket: descriptors, wakeups
+ *	watches.c	ends of processes
  *	unreaped.c	what processes had used that have ended and that nobody has waited for
  *	halted.c	processes that are stopped and hold others up
  *	host.c		what the event core asks of the monitor (core/host.h)
