@@ -34,7 +34,8 @@ void core_used_by_proc(struct core_task *task, uint64_t kinds, core_read_file *r
 void core_used_stat(struct core_used *used, const char *stat);
 
 /*
- * Threads that the kernel has ended with their process tell nobody what they had used. Of all
+ * Threads that the kernel has ended, with their process or as the first one executed, tell nobody what
+ * they had used. Of all
  * together it is known: what the process had, but for its first thread, of which the kernel still
  * says it, and for those that ended by themselves, which say so. It is about run time and faults
  * alone.
@@ -47,7 +48,7 @@ void core_used_ended(struct core_task *task, const struct core_used *used);
 void core_used_alone(struct core_task *task, const struct core_used *others);
 
 /*
- * Process @pid has ended, and all its threads but the first have used @others: who has not told gets
+ * Of process @pid at most the first thread is left, and all others have used @others: who has not told gets
  * what is missing, and of several one, if all are measured. Whether there is anybody.
  */
 void core_used_lost(int32_t pid, const struct core_used *others);

@@ -74,6 +74,8 @@ static void tell_others(int32_t pid)
 	core_used_stat(&all, text);
 	all.run_time = (uint64_t)run.tv_sec * 1000000000 + (uint64_t)run.tv_nsec;
 	core_used_read(&used, CORE_KINDS_CLOCKS | CORE_KINDS_FAULTS, pid, pid, read_first);
+	if (!is_there())
+		return;
 	all.run_time -= used.run_time;
 	all.minor_faults -= used.minor_faults;
 	all.major_faults -= used.major_faults;

@@ -102,9 +102,12 @@ static void executed(struct thread *thread)
 {
 	struct core_task *task = &thread->events;
 	const struct core_used others = usage_of_others();
+	const bool is_first = task->tid == task->pid;
 	char comm[sizeof(task->comm)] = "";
 
 	identify(task);
+	if (is_first && core_nr_events() && core_used_any_lost(task->pid))
+		core_used_lost(task->pid, &others);
 	if (core_nr_events())
 		end_others(thread);
 	core_used_alone(task, &others);

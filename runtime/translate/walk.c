@@ -16,7 +16,9 @@ enum { FAR = CORE_EARLY_INSNS, FAR_OF_OTHERS = CORE_EARLY_INSNS / 8, MOST = 2 * 
 /* How far code may be. */
 enum { MOST_TO_CODE = 64 };
 
-enum { TRAP_FLAG = 0x100 };
+/* With these an instruction raises what interpreting it does not; none that could set them is
+ * interpreted. */
+enum { TRAP_FLAG = 0x100, ALIGNMENT_CHECK = 0x40000 };
 
 struct walk {
 	struct thread *thread;
@@ -38,7 +40,8 @@ static bool begin(struct walk *w, struct thread *thread)
 	w->code = (struct code_range){0};
 	/* A page fault is where the processor is. */
 	return !cache_traces(cache) && !cache_is_slow(cache) && !(extras & CORE_EXTRAS) &&
-	       !(thread->events.sampled & CORE_KINDS_FAULTS) && !(thread->regs.rflags & TRAP_FLAG);
+	       !(thread->events.sampled & CORE_KINDS_FAULTS) &&
+	       !(thread->regs.rflags & (TRAP_FLAG | ALIGNMENT_CHECK));
 }
 
 /* How many instructions come at least before a counter is at 0 that somebody waits for. */
