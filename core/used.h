@@ -34,11 +34,10 @@ void core_used_by_proc(struct core_task *task, uint64_t kinds, core_read_file *r
 void core_used_stat(struct core_used *used, const char *stat);
 
 /*
- * Threads that the kernel has ended, with their process or as the first one executed, tell nobody what
- * they had used. Of all
- * together it is known: what the process had, but for its first thread, of which the kernel still
- * says it, and for those that ended by themselves, which say so. It is about run time and faults
- * alone.
+ * Threads that the kernel has ended, with their process or as the first one executed, tell nobody
+ * what they had used. Of all together it is known: what the process had, but for its first thread,
+ * of which the kernel still says it, and for those that ended by themselves, which say so. It is
+ * about run time and faults alone.
  */
 
 /* The caller's task ends by itself. */

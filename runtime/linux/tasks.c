@@ -106,7 +106,7 @@ static void executed(struct thread *thread)
 	char comm[sizeof(task->comm)] = "";
 
 	identify(task);
-	if (is_first && core_nr_events() && core_used_any_lost(task->pid))
+	if (is_first && core_nr_events())
 		core_used_lost(task->pid, &others);
 	if (core_nr_events())
 		end_others(thread);

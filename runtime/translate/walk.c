@@ -91,7 +91,7 @@ static bool is_wanted(const struct thread *thread)
 /* At most @most instructions, by which no counter gets to 0 unless it is one; returns how many. */
 static unsigned int run(struct walk *w, int64_t most, bool to_code)
 {
-	uint8_t code[INTERPRET_ROOM] = {0};
+	_Alignas(uint64_t) uint8_t code[INTERPRET_ROOM] = {0};
 	struct thread *thread = w->thread;
 	struct core_task *task = &thread->events;
 	unsigned int insns = 0;

@@ -318,20 +318,26 @@ static void *fault_and_spin(void *barrier)
 	return NULL;
 }
 
+static int start_inherited(uint64_t config)
+{
+	struct perf_event_attr attr = abi_software(config);
+	int fd;
+
+	attr.inherit = 1;
+	fd = OPEN_SELF(&attr);
+	START(fd);
+	return fd;
+}
+
 ABI_CASE("life.inherit-fold", "threads that end with their process leave what they have counted")
 {
-	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
-	struct perf_event_attr clock = abi_software(PERF_COUNT_SW_TASK_CLOCK);
 	pthread_barrier_t barrier;
 	pthread_t thread;
 	int fd, clock_fd, status;
 	pid_t child;
 
-	attr.inherit = clock.inherit = 1;
-	fd = OPEN_SELF(&attr);
-	clock_fd = OPEN_SELF(&clock);
-	START(fd);
-	START(clock_fd);
+	fd = start_inherited(PERF_COUNT_SW_PAGE_FAULTS);
+	clock_fd = start_inherited(PERF_COUNT_SW_TASK_CLOCK);
 	child = fork();
 	if (!child) {
 		pthread_barrier_init(&barrier, NULL, 3);
@@ -359,18 +365,13 @@ ABI_CASE("life.inherit-fold", "a child that a signal ends leaves what it has cou
 		    {end_by_pipe, SIGPIPE},
 		    {wait_for_end, SIGTERM},
 		    {wait_for_end, SIGKILL}};
-	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
-	struct perf_event_attr clock = abi_software(PERF_COUNT_SW_TASK_CLOCK);
 	uint64_t faults, time;
 	int fd, clock_fd, status, done[2];
 	pid_t child, waited;
 	char byte;
 
-	attr.inherit = clock.inherit = 1;
-	fd = OPEN_SELF(&attr);
-	clock_fd = OPEN_SELF(&clock);
-	START(fd);
-	START(clock_fd);
+	fd = start_inherited(PERF_COUNT_SW_PAGE_FAULTS);
+	clock_fd = start_inherited(PERF_COUNT_SW_TASK_CLOCK);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
 		CHECK_EQ(pipe(done), 0);
 		faults = VALUE(fd);
