@@ -110,6 +110,17 @@ void *memory_map_shared(int fd, uint64_t size, int prot)
 	return (void *)result;
 }
 
+void *memory_common(size_t size)
+{
+	const int64_t result = apart_map(PAGE_UP(size), PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (sys_failed(result))
+		return NULL;
+	memory_own((uint64_t)result, (uint64_t)result + PAGE_UP(size));
+	return (void *)result;
+}
+
 /* Code that is not for the program, as absolute addresses reach it. */
 static void *allocate_low_code(size_t size)
 {

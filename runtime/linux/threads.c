@@ -334,6 +334,7 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 		*stack = 0;
 		if (size)
 			*size = 0;
+		translate_forking(thread);
 		lock_all();
 		result = clone_pass(call, child);
 		unlock_all();

@@ -12,6 +12,7 @@
  * (nr_insns), and b->asked tells.
  */
 #include "runtime/translate/build.h"
+#include "runtime/translate/tables.h"
 
 #include <linux/signal.h>
 
@@ -435,4 +436,14 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 	count_late(&b);
 	trace_late(&b);
 	return b.state;
+}
+
+void fill_tables(struct cache *cache, enum arrival arrival, uint32_t id)
+{
+	const struct entry *entry = &cache->lookup.entries[id];
+
+	if (arrival == ARRIVE_JUMP && entry->landing)
+		tables_set(cache, TABLE_JUMPS, entry);
+	if (arrival == ARRIVE_RETURN && entry->pad)
+		tables_set(cache, TABLE_RETURNS, entry);
 }

@@ -19,6 +19,9 @@ struct build_fault {
 
 uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct build_fault *fault);
 
+/* Who arrives like that finds the entry without asking. */
+void fill_tables(struct cache *cache, enum arrival arrival, uint32_t id);
+
 /* Builds code that executes the one instruction at @pc and leaves. Returns where it starts. */
 uint32_t build_step(struct cache *cache, uint64_t pc, struct build_fault *fault);
 

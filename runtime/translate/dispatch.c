@@ -8,6 +8,7 @@
 #include "runtime/pmu/tracer.h"
 #include "runtime/translate/build.h"
 #include "runtime/translate/caches.h"
+#include "runtime/translate/learned.h"
 #include "runtime/translate/record.h"
 #include "runtime/translate/tables.h"
 #include "runtime/translate/walk.h"
@@ -80,9 +81,18 @@ void translate_thread_gone(struct thread *thread)
 	tracer_end(thread);
 }
 
+void translate_forking(const struct thread *thread)
+{
+	learned_begin();
+	lock_take(&lock);
+	learned_take(cache_of(thread));
+	lock_give(&lock);
+}
+
 void translate_forked(struct thread *thread)
 {
 	caches_forked();
+	learned_forked();
 	tracer_forked(thread);
 	prepare(thread);
 	thread->next = NULL;
@@ -167,16 +177,6 @@ static bool go_inside(struct thread *thread)
 
 /* ---- going on ---- */
 
-static void fill_tables(struct cache *cache, enum arrival arrival, uint32_t id)
-{
-	struct entry *entry = &cache->lookup.entries[id];
-
-	if (arrival == ARRIVE_JUMP && entry->landing)
-		tables_set(cache, TABLE_JUMPS, entry);
-	if (arrival == ARRIVE_RETURN && entry->pad)
-		tables_set(cache, TABLE_RETURNS, entry);
-}
-
 /*
  * The three calls that every process once had at fixed addresses, where nothing can be read: the
  * kernel makes them when they are executed.
@@ -211,6 +211,7 @@ static uint64_t make(struct thread *thread, enum arrival arrival)
 	id = build(cache, thread->regs.rip, arrival, &fault);
 	if (id) {
 		fill_tables(cache, arrival, id);
+		learned_add(cache, thread->regs.rip, arrival);
 		address = (uint64_t)cache->lookup.code + cache->lookup.entries[id].body;
 		/* Nobody empties it: he would have the lock. */
 		__atomic_exchange_n(&thread->inside, cache_inside(cache), __ATOMIC_SEQ_CST);

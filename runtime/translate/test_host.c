@@ -98,6 +98,11 @@ void *memory_more(size_t size, bool code)
 		    code ? MAP_32BIT : 0);
 }
 
+void *memory_common(size_t size)
+{
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
 void memory_less(void *memory, size_t size)
 {
 	munmap(memory, size);

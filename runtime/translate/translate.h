@@ -40,6 +40,9 @@ void translate_thread(struct thread *thread);
 /* It will not run any more. */
 void translate_thread_gone(struct thread *thread);
 
+/* @thread is about to have a child with memory of its own. */
+void translate_forking(const struct thread *thread);
+
 /* In a forked child: @thread, made known or not, is the only one. */
 void translate_forked(struct thread *thread);
 
@@ -152,6 +155,9 @@ bool memory_translator(struct translate_memory *memory, bool blocks);
 /* Zeroed memory; for code, below 2 GiB and executable. NULL: there is none. And giving it back. */
 void *memory_more(size_t size, bool code);
 void memory_less(void *memory, size_t size);
+
+/* Zeroed memory that children of fork(2) share. NULL: there is none. */
+void *memory_common(size_t size);
 
 /* The pages from @start to @end of such memory are about to be used. */
 void memory_populate(uint64_t start, uint64_t end);

@@ -15,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/translate/caches.h"
 #include "runtime/translate/tables.h"
@@ -141,6 +143,41 @@ static bool has_many_caches(uint64_t program)
 }
 
 /* Without memory for the model's cache the thread stays where it is, and is told. */
+/* Nobody but children calls it. */
+static __attribute__((noinline)) void of_children(long n)
+{
+	printed = (unsigned long)n * 3;
+}
+
+static bool child_runs(long n)
+{
+	int status;
+	pid_t child;
+
+	translate_forking(host_thread());
+	child = fork();
+	if (!child) {
+		translate_forked(host_thread());
+		host_call(of_children, n);
+		_exit(printed != (unsigned long)n * 3);
+	}
+	return child > 0 && waitpid(child, &status, 0) == child && !status;
+}
+
+static bool learns(uint64_t n)
+{
+	const struct cache *cache = cache_number(0);
+
+	for (uint64_t children = 0; children < 2; children++) {
+		if (!child_runs((long)n) || cache_find(cache, (uint64_t)of_children)) {
+			printf("# there is code after %lu children\n", children);
+			return false;
+		}
+	}
+	translate_forking(host_thread());
+	return cache_find(cache, (uint64_t)of_children);
+}
+
 static bool is_refused(uint64_t program)
 {
 	/* The same cache as that of counts(), since there are few. */
@@ -225,10 +262,11 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc > 3)
 		be(argv[3]);
-	printf("1..18\n");
+	printf("1..19\n");
 	host_start();
 	run("the C library runs", runs_library, 3, 1000);
 	run("vsyscalls are made", has_vsyscall, 1, 0);
+	run("what two children translated is there for the third", learns, 1, 5);
 	program_place(MAP_32BIT, PROT_READ | PROT_EXEC);
 	run("what there is no memory for is refused", is_refused, 1, first << 20);
 	run("there are caches for what is counted", has_caches, 1, 0);
