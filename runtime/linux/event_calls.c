@@ -4,6 +4,7 @@
 #include <asm/errno.h>
 #include <asm/stat.h>
 #include <linux/close_range.h>
+#include <linux/fadvise.h>
 #include <linux/fcntl.h>
 #include <linux/perf_event.h>
 #include <linux/stat.h>
@@ -51,6 +52,12 @@ static int64_t event_readv(struct thread *thread, struct syscall *call, uint64_t
 		return -EINVAL;
 	for (uint64_t i = 0; i < call->args[2]; i++) {
 		if (copy_in(&vector, call->args[1] + i * sizeof(vector), sizeof(vector)))
+			return -EFAULT;
+		if ((int64_t)vector.length < 0)
+			return -EINVAL;
+	}
+	for (uint64_t i = 0; i < call->args[2]; i++) {
+		if (copy_in(&vector, call->args[1] + i * sizeof(vector), sizeof(vector)))
 			return total ? total : -EFAULT;
 		if (!vector.length)
 			continue;
@@ -83,6 +90,25 @@ static int64_t event_invalid(struct thread *thread, struct syscall *call, uint64
 {
 	(void)thread, (void)call, (void)event;
 	return -EINVAL;
+}
+
+static int64_t event_no_pipe(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	(void)thread, (void)call, (void)event;
+	return -EBADF;
+}
+
+static int64_t event_unsupported(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	(void)thread, (void)call, (void)event;
+	return -EOPNOTSUPP;
+}
+
+/* It may be told what nobody heeds. */
+static int64_t event_advised(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	(void)thread, (void)event;
+	return (int)call->args[3] < 0 || (int)call->args[3] > POSIX_FADV_NOREUSE ? -EINVAL : 0;
 }
 
 static int64_t event_no_file(struct thread *thread, struct syscall *call, uint64_t event)
@@ -219,7 +245,10 @@ static const struct concerned {
 	[__NR_epoll_pwait] = {.whole = event_epoll_wait},
 	[__NR_epoll_pwait2] = {.whole = event_epoll_wait},
 	[__NR_epoll_wait] = {.whole = event_epoll_wait},
+	[__NR_fadvise64] = {.handler = event_advised},
 	[__NR_fallocate] = {.handler = event_no_file},
+	[__NR_fchmod] = {.handler = event_unsupported},
+	[__NR_fchown] = {.handler = event_unsupported},
 	[__NR_fcntl] = {.handler = event_fcntl},
 	[__NR_fdatasync] = {.handler = event_invalid},
 	[__NR_fstat] = {.handler = event_fstat},
@@ -249,6 +278,7 @@ static const struct concerned {
 	[__NR_sendfile] = {.handler = event_invalid, .at = 1},
 	[__NR_splice] = {.handler = event_invalid},
 	[__NR_tee] = {.handler = event_invalid},
+	[__NR_vmsplice] = {.handler = event_no_pipe},
 	[__NR_write] = {.handler = event_invalid},
 	[__NR_writev] = {.handler = event_invalid},
 };

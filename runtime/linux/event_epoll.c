@@ -53,17 +53,24 @@ int64_t event_epoll_ctl(struct thread *thread, struct syscall *call)
 	return result;
 }
 
-/* What there is to see of an event; 0: nothing. */
-static uint32_t look(const struct core_watched *watched, uint32_t events)
+/* What there is to see of an event that the kernel has told of by @item; 0: nothing, and then it is
+ * to be told of again, though it was to be only once. */
+static uint32_t look(uint64_t epoll, const struct core_watched *watched,
+		     const struct epoll_event *item)
 {
 	const int64_t fd = event_fd_of(watched->event, watched->fd);
-
 	/* When the monitor is gone, the pipe says so. */
-	return (events & EPOLLHUP) | event_look((uint64_t)fd, watched->event, watched->wanted);
+	const uint32_t seen = (item->events & EPOLLHUP) |
+			      event_look((uint64_t)fd, watched->event, watched->wanted);
+	const struct epoll_event again = {.events = watched->wanted | EPOLLIN, .data = item->data};
+
+	if (!seen && watched->wanted & EPOLLONESHOT && fd >= 0)
+		sys(__NR_epoll_ctl, epoll, EPOLL_CTL_MOD, fd, &again);
+	return seen;
 }
 
 /* Of @nr items those stay where there is something to see. */
-static int64_t sift(struct epoll_event *items, int64_t nr)
+static int64_t sift(uint64_t epoll, struct epoll_event *items, int64_t nr)
 {
 	int64_t kept = 0;
 
@@ -72,8 +79,8 @@ static int64_t sift(struct epoll_event *items, int64_t nr)
 		struct core_watched watched;
 
 		if (core_watched(item.data, &watched)) {
+			item.events = look(epoll, &watched, &item);
 			item.data = watched.data;
-			item.events = look(&watched, item.events);
 		}
 		if (item.events)
 			items[kept++] = item;
@@ -132,7 +139,7 @@ int64_t event_epoll_wait(struct thread *thread, struct syscall *call)
 		result = wait(thread, &changed);
 		if (result <= 0)
 			return result;
-		result = sift(items, result);
+		result = sift(call->args[0], items, result);
 		if (result && copy_out(call->args[1], items, (size_t)result * sizeof(*items)))
 			return -EFAULT;
 		if (result || !ns)

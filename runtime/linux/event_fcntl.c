@@ -101,6 +101,9 @@ int64_t event_fcntl(struct thread *thread, struct syscall *call, uint64_t event)
 		owner.signo = argument;
 		result = syscall_pass(thread, call);
 		break;
+	case F_ADD_SEALS:
+	case F_GET_SEALS:
+		return -EINVAL;
 	case F_GETPIPE_SZ:
 	case F_SETPIPE_SZ:
 		return -EBADF;

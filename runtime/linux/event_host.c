@@ -212,15 +212,21 @@ static bool waits_already(int number)
 	       task_self()->note.info.si_signo == number;
 }
 
-/* Where si_code is one of the kernel's, only the thread itself may send it to itself. */
+/*
+ * Where si_code is one of the kernel's, only the thread itself may send it to itself: for itself
+ * alone, or for its process, of which the kernel prefers it, as natively the one that is named.
+ */
 static bool send_to_self(const struct core_owner *owner, siginfo_t *info)
 {
-	int64_t pid = sys(__NR_getpid), tid = sys(__NR_gettid);
+	const int64_t tid = sys(__NR_gettid);
 
-	if (owner->pid != tid && (owner->type != OWNER_PID || owner->pid != pid))
+	if (owner->type == OWNER_PGRP || owner->pid != tid)
 		return false;
-	return waits_already(info->si_signo) ||
-	       !sys(__NR_rt_tgsigqueueinfo, pid, tid, info->si_signo, info);
+	if (waits_already(info->si_signo))
+		return true;
+	if (owner->type == OWNER_PID)
+		return !sys(__NR_rt_sigqueueinfo, tid, info->si_signo, info);
+	return !sys(__NR_rt_tgsigqueueinfo, sys(__NR_getpid), tid, info->si_signo, info);
 }
 
 /*
@@ -231,7 +237,7 @@ static void send_to_owner(const struct core_owner *owner, siginfo_t *info)
 {
 	info->si_code = SI_SIGIO;
 	if (owner->type == OWNER_PGRP)
-		sys(__NR_kill, -owner->pid, info->si_signo);
+		tasks_queue_to_group(owner->pid, info);
 	else if (owner->type == OWNER_TID)
 		sys(__NR_rt_tgsigqueueinfo, proc_process_of(owner->pid), owner->pid, info->si_signo,
 		    info);

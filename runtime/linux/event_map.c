@@ -343,6 +343,9 @@ static int64_t map_ring(struct thread *thread, const struct syscall *call, uint6
 	return result;
 }
 
+/* What is more than there are is no memory, whatever it is. */
+#define ADDRESSES (1UL << 47)
+
 int64_t event_mmap(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	const uint64_t size = PAGE_UP(call->args[1]), prot = call->args[2];
@@ -352,9 +355,13 @@ int64_t event_mmap(struct thread *thread, struct syscall *call, uint64_t event)
 
 	if (flags & MAP_ANONYMOUS)
 		return EVENT_CALL_OTHER;
+	if (call->args[1] && !size)
+		return -ENOMEM;
 	if (offset % PAGE || !size || (flags & MAP_TYPE) < MAP_SHARED ||
 	    (flags & MAP_TYPE) > MAP_SHARED_VALIDATE)
 		return -EINVAL;
+	if (size > ADDRESSES)
+		return -ENOMEM;
 	if (prot & PROT_EXEC)
 		return -EPERM; /* what has no file system may not be executed */
 	if ((flags & MAP_TYPE) == MAP_PRIVATE)

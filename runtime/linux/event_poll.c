@@ -40,7 +40,8 @@ uint32_t event_look(uint64_t fd, uint64_t event, uint32_t wanted)
 		seen = (uint16_t)core_poll(event) & always;
 	if (seen)
 		return seen;
-	drained = event_fd_drain(fd, event);
+	/* Another thread may have put something else there meanwhile. */
+	drained = event_of_fd(fd) == event && event_fd_drain(fd, event);
 	seen = (uint16_t)core_poll(event) & (wanted | always);
 	if (drained && seen & always)
 		core_host_wake(core_named(event), POLLHUP);
@@ -141,6 +142,22 @@ static int64_t look_at_others(struct event_list *list)
 	return seen;
 }
 
+/* Another thread may have put something else in the place of an event: from then on the kernel waits
+ * for that. */
+static void look_up_again(struct event_list *list)
+{
+	for (uint32_t i = 0; i < list->nr; i++) {
+		struct pollfd *fd = &list->fds[i];
+
+		if (list->events[i] && fd->revents &&
+		    event_of_fd((uint64_t)fd->fd) != list->events[i]) {
+			list->events[i] = 0;
+			fd->events = (short)list->wanted[i];
+			fd->revents = 0;
+		}
+	}
+}
+
 /* For the kernel, events are pipes. */
 static int64_t wait_for_any(struct thread *thread, struct event_list *list, int64_t ns,
 			    uint64_t mask, uint64_t mask_size)
@@ -155,7 +172,11 @@ static int64_t wait_for_any(struct thread *thread, struct event_list *list, int6
 	for (uint32_t i = 0; i < list->nr; i++)
 		if (list->events[i])
 			list->fds[i].events = POLLIN;
-	return sys_ppoll(thread, &call);
+	const int64_t result = sys_ppoll(thread, &call);
+
+	if (result > 0)
+		look_up_again(list);
+	return result;
 }
 
 /* With its end of the pipes: nobody will ever tell of anything again. */

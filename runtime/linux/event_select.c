@@ -6,10 +6,11 @@
 #include <linux/time_types.h>
 
 #include "runtime/linux/copy.h"
-#include "runtime/string.h"
+#include "runtime/linux/memory.h"
 #include "runtime/sys.h"
 
-enum { SETS = 3, SET_BITS = 1024 };
+/* Of descriptors that a set may have: sysctl fs.nr_open. */
+enum { SETS = 3, MOST = 1 << 20, FEW_WORDS = 1024 / 64 };
 
 /* The kernel's: what of poll(2) makes a descriptor readable, writable, exceptional. */
 static const uint32_t wishes[SETS] = {
@@ -18,8 +19,10 @@ static const uint32_t wishes[SETS] = {
 	POLLPRI,
 };
 
+/* Of @nr descriptors each, of @words words; those that were seen are made from those that are wanted. */
 struct sets {
-	uint64_t bits[SETS][SET_BITS / 64];
+	uint32_t nr, words;
+	uint64_t *wanted[SETS], *seen[SETS];
 };
 
 static bool has(const uint64_t *set, uint32_t fd)
@@ -27,34 +30,33 @@ static bool has(const uint64_t *set, uint32_t fd)
 	return set[fd / 64] >> fd % 64 & 1;
 }
 
-static int64_t sets_in(struct sets *sets, const struct syscall *call, uint32_t nr)
+static int64_t sets_in(struct sets *sets, const struct syscall *call)
 {
-	memset(sets, 0, sizeof(*sets));
 	for (unsigned int i = 0; i < SETS; i++)
 		if (call->args[1 + i] &&
-		    copy_in(sets->bits[i], call->args[1 + i], (nr + 63) / 64 * 8))
+		    copy_in(sets->wanted[i], call->args[1 + i], sets->words * sizeof(uint64_t)))
 			return -EFAULT;
 	return 0;
 }
 
-static int64_t sets_out(const struct sets *sets, const struct syscall *call, uint32_t nr)
+static int64_t sets_out(const struct sets *sets, const struct syscall *call)
 {
 	for (unsigned int i = 0; i < SETS; i++)
 		if (call->args[1 + i] &&
-		    copy_out(call->args[1 + i], sets->bits[i], (nr + 63) / 64 * 8))
+		    copy_out(call->args[1 + i], sets->seen[i], sets->words * sizeof(uint64_t)))
 			return -EFAULT;
 	return 0;
 }
 
 /* As poll(2) has them. */
-static void list_of_sets(struct event_list *list, const struct sets *sets, uint32_t nr)
+static void list_of_sets(struct event_list *list, const struct sets *sets)
 {
 	list->nr = 0;
-	for (uint32_t fd = 0; fd < nr; fd++) {
+	for (uint32_t fd = 0; fd < sets->nr; fd++) {
 		uint32_t wanted = 0;
 
 		for (unsigned int i = 0; i < SETS; i++)
-			if (has(sets->bits[i], fd))
+			if (has(sets->wanted[i], fd))
 				wanted |= wishes[i];
 		if (wanted)
 			list->fds[list->nr++] = (struct pollfd){(int)fd, (short)wanted, 0};
@@ -62,9 +64,8 @@ static void list_of_sets(struct event_list *list, const struct sets *sets, uint3
 }
 
 /* How many bits are set; -EBADF where a descriptor is none. */
-static int64_t sets_of_list(struct sets *sets, const struct event_list *list)
+static int64_t sets_of_list(const struct sets *sets, const struct event_list *list)
 {
-	struct sets seen = {0};
 	int64_t nr = 0;
 
 	for (uint32_t at = 0; at < list->nr; at++) {
@@ -74,12 +75,11 @@ static int64_t sets_of_list(struct sets *sets, const struct event_list *list)
 		if (revents & POLLNVAL)
 			return -EBADF;
 		for (unsigned int i = 0; i < SETS; i++)
-			if (has(sets->bits[i], fd) && revents & wishes[i]) {
-				seen.bits[i][fd / 64] |= 1UL << fd % 64;
+			if (has(sets->wanted[i], fd) && revents & wishes[i]) {
+				sets->seen[i][fd / 64] |= 1UL << fd % 64;
 				nr++;
 			}
 	}
-	*sets = seen;
 	return nr;
 }
 
@@ -114,14 +114,14 @@ static void select_remaining(const struct syscall *call, bool pselect,
 }
 
 static int64_t select_list(struct thread *thread, struct syscall *call, struct event_list *list,
-			   struct sets *sets, uint32_t nr)
+			   const struct sets *sets)
 {
 	const bool pselect = (uint32_t)call->number == __NR_pselect6;
 	struct event_deadline deadline;
 	struct sixth sixth = {0};
 	int64_t result, ns;
 
-	list_of_sets(list, sets, nr);
+	list_of_sets(list, sets);
 	event_list_look_up(list);
 	if (!list->nr_events || !select_timeout(call, pselect, &ns))
 		return EVENT_CALL_OTHER;
@@ -134,23 +134,37 @@ static int64_t select_list(struct thread *thread, struct syscall *call, struct e
 	if (result < 0)
 		return result;
 	result = sets_of_list(sets, list);
-	if (result >= 0 && sets_out(sets, call, nr))
+	if (result >= 0 && sets_out(sets, call))
 		result = -EFAULT;
 	return result;
 }
 
 int64_t event_select(struct thread *thread, struct syscall *call)
 {
-	const uint32_t nr = (uint32_t)call->args[0];
+	const uint32_t nr = (uint32_t)call->args[0], words = (nr + 63) / 64;
+	const size_t size = 2 * SETS * words * sizeof(uint64_t);
+	struct sets sets = {.nr = nr, .words = words};
+	uint64_t few[2 * SETS * FEW_WORDS] = {0}, *memory = few;
 	struct event_list list = {0};
-	struct sets sets;
-	int64_t result;
+	int64_t result = -ENOMEM;
 
-	if (nr > SET_BITS || sets_in(&sets, call, nr))
+	if (!nr || nr > MOST)
 		return EVENT_CALL_OTHER;
-	if (!event_list_make(&list, SET_BITS))
+	if (words > FEW_WORDS)
+		memory = memory_allocate(size, 0);
+	if (!memory)
 		return -ENOMEM;
-	result = select_list(thread, call, &list, &sets, nr);
-	event_list_free(&list, SET_BITS);
+	for (unsigned int i = 0; i < SETS; i++) {
+		sets.wanted[i] = memory + 2 * i * words;
+		sets.seen[i] = sets.wanted[i] + words;
+	}
+	if (sets_in(&sets, call)) {
+		result = EVENT_CALL_OTHER;
+	} else if (event_list_make(&list, nr)) {
+		result = select_list(thread, call, &list, &sets);
+		event_list_free(&list, nr);
+	}
+	if (memory != few)
+		memory_free(memory, size);
 	return result;
 }

@@ -132,6 +132,14 @@ static void hold(struct task *task, const siginfo_t *info)
 	task->faults_held |= SIGNAL_BIT(info->si_signo);
 }
 
+/* Without F_SETSIG there is none. */
+static int code_of_band(int64_t band)
+{
+	if (!band)
+		return SI_KERNEL;
+	return band & POLLHUP ? POLL_HUP : POLL_IN;
+}
+
 static void note(struct thread *thread, const siginfo_t *info, const struct signal_context *context)
 {
 	const struct sigcontext_64 *registers = &context->registers;
@@ -144,7 +152,7 @@ static void note(struct thread *thread, const siginfo_t *info, const struct sign
 	to->info = *info;
 	/* Of an event that another process has overflown: event_host.c. */
 	if (info->si_code == SI_SIGIO)
-		to->info.si_code = info->si_band & POLLHUP ? POLL_HUP : POLL_IN;
+		to->info.si_code = code_of_band(info->si_band);
 	signal_trap_told(&to->info);
 	/* The kernel has seen the call in syscall_pass(). */
 	if (info->si_signo == SIGSYS && info->si_code == SYS_SECCOMP)

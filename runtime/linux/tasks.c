@@ -346,6 +346,17 @@ uint32_t tasks_find(int32_t tid)
 	return page;
 }
 
+void tasks_queue_to_group(int32_t group, const siginfo_t *info)
+{
+	for_each_page(page) {
+		const struct core_task *task = core_task(page);
+
+		if (task->live && task->tid == task->pid &&
+		    sys(__NR_getpgid, task->pid) == group)
+			sys(__NR_rt_sigqueueinfo, task->pid, info->si_signo, info);
+	}
+}
+
 /* The caller's process, if the monitor has been told of it: a child of vfork has its memory. */
 static int32_t watched;
 

@@ -48,6 +48,10 @@ static inline void tasks_update(struct thread *thread)
 /* The page of the thread that the program knows by that number; 0: none of this run. */
 uint32_t tasks_find(int32_t tid);
 
+/* Queues it to each process of the run that is in that group. */
+struct siginfo;
+void tasks_queue_to_group(int32_t group, const struct siginfo *info);
+
 /* Events have been attached to that page: its process is watched. */
 void tasks_watch(uint32_t page);
 /* Events have been attached to every task. */
