@@ -43,8 +43,11 @@ enum control {
 struct control_message {
 	uint32_t what; /* enum control */
 	uint32_t event, generation;
-	int32_t pid;	/* CONTROL_WATCH: of the process, as that itself sees it, */
-	uint32_t own;	/* which is the sender if this is 1 */
+	/* CONTROL_WATCH: the process, by core_task.process, */
+	uint64_t process;
+	int32_t pid;	/* as it sees itself, */
+	uint32_t page;	/* a page that it has; 0: not yet */
+	uint32_t own;	/* 1: it is the sender */
 	uint32_t owner; /* CONTROL_MAPPED, CONTROL_HELD_UP */
 	uint64_t inode; /* CONTROL_OPEN */
 };

@@ -226,11 +226,11 @@ void core_task_begun(struct core_task *task);
 /* Its thread has ended: by itself, or by whoever finds that it is no more. */
 void core_task_exit(struct core_task *task);
 /*
- * Somebody else's: the same for @task of process @pid (0: whichever), if nobody has its page any
+ * Somebody else's: the same for @task of @process (0: whichever), if nobody has its page any
  * more. Whoever takes a page over calls core_task_exit() before anything else, so that it is not
  * his own task that others end, having seen the one before.
  */
-void core_task_lost(struct core_task *task, int32_t pid);
+void core_task_lost(struct core_task *task, uint64_t process);
 /* The image has been replaced: enable_on_exec, remove_on_exec, COMM. The caller's. */
 void core_task_exec(struct core_task *task, const char *comm);
 /* The caller, @task, has named a thread of its process, mostly itself. */
@@ -241,11 +241,11 @@ void core_task_cpu(struct core_task *task, int cpu);
 void core_task_regroup(struct core_task *task);
 
 /*
- * The threads of process @pid are in no event of every task that is opened from now on. For who
+ * The threads of @process are in no event of every task that is opened from now on. For who
  * traces the caller: it would wait for the lock of its own task while the caller, which has taken
  * that to look at it, is stopped and waits for it.
  */
-void core_task_apart(int32_t pid);
+void core_task_apart(uint64_t process);
 
 /*
  * Turns, for whoever has a timer: while some group waits for counters (--counters=N, or an

@@ -113,6 +113,9 @@ void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t 
 	task->moved = flags & NAMESPACES || (parent && parent->moved);
 	core_tree_lock();
 	task->id = ++core_tree()->last_task;
+	task->process = parent && flags & CLONE_THREAD ? parent->process : task->id;
+	if (parent)
+		task->name_space = parent->name_space;
 	core_link_live(task);
 	task->apart = parent && parent->apart && flags & CLONE_THREAD;
 	if (has_events()) {
@@ -127,11 +130,11 @@ void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t 
 	core_tree_unlock();
 }
 
-void core_task_apart(int32_t pid)
+void core_task_apart(uint64_t process)
 {
 	core_tree_lock();
 	for (uint32_t page = core_tree()->live; page; page = core_task(page)->next_live)
-		if (core_task(page)->pid == pid)
+		if (core_task(page)->process == process)
 			core_task(page)->apart = true;
 	core_tree_unlock();
 }
@@ -266,10 +269,10 @@ void core_task_exit(struct core_task *task)
 	core_tree_unlock();
 }
 
-void core_task_lost(struct core_task *task, int32_t pid)
+void core_task_lost(struct core_task *task, uint64_t process)
 {
 	core_tree_lock();
-	if (task->live && (!pid || task->pid == pid) && !core_host_alive(task))
+	if (task->live && (!process || task->process == process) && !core_host_alive(task))
 		end_task(task);
 	core_tree_unlock();
 }

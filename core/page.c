@@ -34,7 +34,7 @@ static bool is_counter(const struct core_event *event)
  */
 static bool is_of_reader(const struct core_event *event, const struct core_ring *ring)
 {
-	return !event->everybody && core_task(event->task)->pid == ring->pid;
+	return !event->everybody && core_task(event->task)->process == ring->process;
 }
 
 /*

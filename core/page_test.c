@@ -91,10 +91,10 @@ static void no_index_leads_to_counts_of_others(void **state)
 	core_page_update(core_event(event));
 	assert_int_equal(ring.page->index, 0);
 	core_event(event)->everybody = false;
-	fake.task->pid++; /* than that of the process that has mapped it */
+	fake.task->process++; /* than that of the process that has mapped it */
 	core_page_update(core_event(event));
 	assert_int_equal(ring.page->index, 0);
-	fake.task->pid--;
+	fake.task->process--;
 	core_page_update(core_event(event));
 	assert_int_equal(ring.page->index, CORE_LOADS + 1);
 }

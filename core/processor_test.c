@@ -106,14 +106,14 @@ static void who_traces_the_caller_is_in_no_event_for_all(void **state)
 	uint64_t looked;
 
 	(void)state;
-	before->pid = tracer->pid;
-	core_task_apart(tracer->pid);
+	before->process = tracer->process;
+	core_task_apart(tracer->process);
 	event = tree_open(&attr, NULL, 0, 0);
 	tree_work(1);
 	tree_run(2);
 	tree_work(10);
 	after = tree_clone(4, CLONE_THREAD);
-	after->pid = tracer->pid;
+	after->process = tracer->process;
 	tree_clone(5, 0);
 	for (uint32_t page = 3; page <= 4; page++) {
 		tree_run(page);

@@ -54,7 +54,7 @@ struct core_ring {
 
 	/* Locked memory, in pages: of the share that everybody has, and of the process's own. */
 	uint32_t locked, pinned, aux_locked, aux_pinned;
-	int32_t pid;
+	uint64_t process;
 };
 
 /* ---- for who maps rings: core/ring_map.c ---- */

@@ -116,7 +116,7 @@ struct charge {
 	uint32_t locked, pinned; /* pages: of what everybody may lock, of the process's limit */
 };
 
-static struct charge charged(int32_t pid)
+static struct charge charged(uint64_t process)
 {
 	struct charge all = {0};
 
@@ -124,18 +124,18 @@ static struct charge charged(int32_t pid)
 		const struct core_ring *ring = core_ring(i);
 
 		all.locked += ring->locked + ring->aux_locked;
-		if (ring->pid == pid)
+		if (ring->process == process)
 			all.pinned += ring->pinned + ring->aux_pinned;
 	}
 	return all;
 }
 
-static bool charge(uint64_t pages, int32_t pid, const struct core_rights *rights,
+static bool charge(uint64_t pages, uint64_t process, const struct core_rights *rights,
 		   struct charge *charge)
 {
 	const struct core_settings *settings = core_settings();
 	uint64_t share = settings->mlock_kb / (ARENA_PAGE / 1024) * (uint64_t)settings->cpus;
-	struct charge before = charged(pid);
+	struct charge before = charged(process);
 	uint64_t left = before.locked < share ? share - before.locked : 0;
 
 	charge->locked = (uint32_t)(pages < left ? pages : left);
@@ -161,11 +161,11 @@ static void clear(struct core_ring *ring)
 	memset((char *)ring + sizeof(ring->lock), 0, sizeof(*ring) - sizeof(ring->lock));
 }
 
-static int32_t caller(void)
+static uint64_t caller(void)
 {
 	const struct core_task *task = core_host_task();
 
-	return task ? task->pid : 0;
+	return task ? task->process : 0;
 }
 
 static void begin_page(struct core_event *event, const struct core_ring *ring)
@@ -203,7 +203,7 @@ static int make_ring(struct core_event *event, uint64_t data_pages, bool writabl
 	ring->watermark = watermark_of(&event->attr, ring->size);
 	ring->locked = cost.locked;
 	ring->pinned = cost.pinned;
-	ring->pid = caller();
+	ring->process = caller();
 	core_unlock(&ring->lock);
 	attach(event, index);
 	begin_page(event, ring);

@@ -56,19 +56,21 @@ struct core_task {
 	uint64_t looking_back;	/* which are on the last stretch before it: CORE_LOOK_BACK */
 
 	/* who */
-	uint32_t live;	    /* 1: a thread runs here */
-	bool everybody;	    /* page 0: no thread; events of every task are attached to it */
-	bool apart;	    /* gets no copies of events of every task: core_task_apart() */
-	int32_t pid, tid;   /* in the tree's name space */
-	uint64_t id;	    /* no other task has, or had it; 0: everybody */
-	int32_t cpu;	    /* where it ran when last looked; -1: not known yet */
-	uint32_t parent;    /* page of the task that began it */
-	bool told;	    /* its parent's events know of it, */
-	bool told_where;    /* and in which name spaces it is */
-	bool told_exec;	    /* its own know what it is about to execute: runtime/linux/exec.c */
-	bool moved;	    /* which may be others than its parent's */
-	int32_t ppid;	    /* the process of its real parent: of a thread, its process's parent */
-	uint32_t next_live; /* pages: the list of who lives, under the lock of the tree */
+	uint32_t live;	     /* 1: a thread runs here */
+	bool everybody;	     /* page 0: no thread; events of every task are attached to it */
+	bool apart;	     /* gets no copies of events of every task: core_task_apart() */
+	int32_t pid, tid;    /* as the task itself sees them: other tasks may have the same */
+	uint64_t id;	     /* no other task has, or had it; 0: everybody */
+	uint64_t process;    /* likewise of all threads of a process */
+	uint64_t name_space; /* in which pid and tid are, as an inode; 0: not known */
+	int32_t cpu;	     /* where it ran when last looked; -1: not known yet */
+	uint32_t parent;     /* page of the task that began it */
+	bool told;	     /* its parent's events know of it, */
+	bool told_where;     /* and in which name spaces it is */
+	bool told_exec;	     /* its own know what it is about to execute: runtime/linux/exec.c */
+	bool moved;	     /* which may be others than its parent's */
+	int32_t ppid;	     /* the process of its real parent: of a thread, its process's parent */
+	uint32_t next_live;  /* pages: the list of who lives, under the lock of the tree */
 	uint32_t previous_live;
 
 	/* events */

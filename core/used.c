@@ -101,11 +101,12 @@ void core_used_read(struct core_used *used, uint64_t kinds, int32_t pid, int32_t
 		used->migrations = core_text_field(text, "se.nr_migrations");
 }
 
-void core_used_by_proc(struct core_task *task, uint64_t kinds, core_read_file *read)
+void core_used_by_proc(struct core_task *task, uint64_t kinds, int32_t pid, int32_t tid,
+		       core_read_file *read)
 {
 	struct core_used used = {0};
 
-	core_used_read(&used, kinds, task->pid, task->tid, read);
+	core_used_read(&used, kinds, pid, tid, read);
 	core_used(task, kinds, &used);
 }
 
@@ -116,7 +117,8 @@ static struct core_task *first_of(const struct core_task *task)
 {
 	struct core_task *first = core_task(task->first);
 
-	return task->first && first->live && first->pid == task->pid && first->tid == task->pid
+	return task->first && first->live && first->process == task->process &&
+			       first->tid == first->pid
 		       ? first
 		       : NULL;
 }
@@ -138,18 +140,18 @@ void core_used_alone(struct core_task *task, const struct core_used *others)
 	task->ended = *others;
 }
 
-static bool is_lost(const struct core_task *task, int32_t pid)
+static bool is_lost(const struct core_task *task, uint64_t process)
 {
-	return task->pid == pid && task->tid != pid;
+	return task->process == process && task->tid != task->pid;
 }
 
-bool core_used_any_lost(int32_t pid)
+bool core_used_any_lost(uint64_t process)
 {
 	bool any = false;
 
 	core_tree_lock();
 	for (uint32_t page = core_tree()->live; page && !any; page = core_task(page)->next_live)
-		any = is_lost(core_task(page), pid) && core_task(page)->software;
+		any = is_lost(core_task(page), process) && core_task(page)->software;
 	core_tree_unlock();
 	return any;
 }
@@ -174,7 +176,7 @@ static uint64_t rest(uint64_t of, uint64_t known)
 	return of > known ? of - known : 0;
 }
 
-void core_used_lost(int32_t pid, const struct core_used *others)
+void core_used_lost(uint64_t process, const struct core_used *others)
 {
 	struct core_task *lost = NULL, *first = NULL;
 	uint64_t kinds = CORE_KINDS_CLOCKS | CORE_KINDS_FAULTS;
@@ -184,7 +186,7 @@ void core_used_lost(int32_t pid, const struct core_used *others)
 	for (uint32_t page = core_tree()->live; page; page = core_task(page)->next_live) {
 		struct core_task *task = core_task(page);
 
-		if (!is_lost(task, pid))
+		if (!is_lost(task, process))
 			continue;
 		used = seen(task);
 		known.run_time += used.run_time;

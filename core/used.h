@@ -28,7 +28,8 @@ void core_used(struct core_task *task, uint64_t kinds, const struct core_used *u
 typedef bool core_read_file(int32_t pid, int32_t tid, const char *name, char *text, size_t size);
 void core_used_read(struct core_used *used, uint64_t kinds, int32_t pid, int32_t tid,
 		    core_read_file *read);
-void core_used_by_proc(struct core_task *task, uint64_t kinds, core_read_file *read);
+void core_used_by_proc(struct core_task *task, uint64_t kinds, int32_t pid, int32_t tid,
+		       core_read_file *read);
 
 /* The faults in /proc/PID/stat, or of a thread. */
 void core_used_stat(struct core_used *used, const char *stat);
@@ -47,11 +48,11 @@ void core_used_ended(struct core_task *task, const struct core_used *used);
 void core_used_alone(struct core_task *task, const struct core_used *others);
 
 /*
- * Of process @pid at most the first thread is left, and all others have used @others: who has not told gets
+ * Of @process at most the first thread is left, and all others have used @others: who has not told gets
  * what is missing, and of several one, if all are measured. Whether there is anybody.
  */
-void core_used_lost(int32_t pid, const struct core_used *others);
-bool core_used_any_lost(int32_t pid);
+void core_used_lost(uint64_t process, const struct core_used *others);
+bool core_used_any_lost(uint64_t process);
 
 /* In such a text, the number at @text, behind blanks and colons; and the one behind @name at the
  * beginning of a line, 0 if there is none. */

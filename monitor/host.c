@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -86,19 +87,43 @@ void core_host_pause(unsigned int turn)
 		sched_yield();
 }
 
+/* As the kernel shows it in /proc: struct core_task's name_space. */
+static uint64_t name_space(void)
+{
+	static uint64_t found;
+	struct stat file;
+
+	if (!found && !stat("/proc/self/ns/pid", &file))
+		found = file.st_ino;
+	return found;
+}
+
+bool host_agrees(const struct core_task *task)
+{
+	return task->name_space == name_space();
+}
+
 void core_host_kick(struct core_task *task)
 {
 	uint32_t page = core_page(task);
+	pid_t pid = task->pid, tid = task->tid;
 	siginfo_t info = {.si_signo = KICK_SIGNAL, .si_code = SI_QUEUE};
 
 	/* As in the runtime's. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!arena_inside(page) || !arena_locked(page))
 		return;
+	if (!host_agrees(task)) {
+		if (pid != tid)
+			return;
+		pid = tid = arena_process(page);
+	}
+	if (pid <= 0)
+		return;
 	info.si_pid = getpid();
 	info.si_uid = getuid();
 	info.si_value.sival_ptr = (void *)KICK_VALUE;
-	syscall(__NR_rt_tgsigqueueinfo, task->pid, task->tid, KICK_SIGNAL, &info);
+	syscall(__NR_rt_tgsigqueueinfo, pid, tid, KICK_SIGNAL, &info);
 }
 
 /* Of who is gone, what the task itself has seen last stays. */

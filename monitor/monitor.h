@@ -90,12 +90,15 @@ bool arena_inside(uint32_t page);
 void halted_help(uint32_t owner);
 void halted_help_all(pid_t pid);
 
-/*
- * From unreaped_begin() to unreaped_end() its tasks are ended: the process that @pidfd is of, which
- * saw itself as @pid. unreaped_used() brings software counters up to date as core_host_software().
- */
+/* Whether the monitor is in the name space that the numbers of @task are in. */
 struct core_task;
-void unreaped_begin(int pidfd, int32_t pid);
+bool host_agrees(const struct core_task *task);
+
+/*
+ * From unreaped_begin() to unreaped_end() the tasks of @process are ended, which @pidfd is of.
+ * unreaped_used() brings software counters up to date as core_host_software().
+ */
+void unreaped_begin(int pidfd, uint64_t process);
 void unreaped_used(struct core_task *task, uint64_t kinds);
 void unreaped_end(void);
 

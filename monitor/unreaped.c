@@ -20,8 +20,8 @@
 
 static struct {
 	int pidfd;
-	int32_t pid; /* as it saw itself; 0: there is none */
-	pid_t here;  /* and as we see it */
+	uint64_t process; /* 0: there is none */
+	pid_t here;	  /* its number, as we see it */
 } unreaped;
 
 static bool read_file(const char *path, char *text, size_t size)
@@ -61,7 +61,7 @@ static clockid_t clock_of(pid_t pid)
 }
 
 /* The other threads are gone without a word. */
-static void tell_others(int32_t pid)
+static void tell_others(void)
 {
 	struct core_used all = {0}, used = {0};
 	char path[64], text[1024];
@@ -73,16 +73,17 @@ static void tell_others(int32_t pid)
 		return;
 	core_used_stat(&all, text);
 	all.run_time = (uint64_t)run.tv_sec * 1000000000 + (uint64_t)run.tv_nsec;
-	core_used_read(&used, CORE_KINDS_CLOCKS | CORE_KINDS_FAULTS, pid, pid, read_first);
+	core_used_read(&used, CORE_KINDS_CLOCKS | CORE_KINDS_FAULTS, unreaped.here, unreaped.here,
+		       read_first);
 	if (!is_there())
 		return;
 	all.run_time -= used.run_time;
 	all.minor_faults -= used.minor_faults;
 	all.major_faults -= used.major_faults;
-	core_used_lost(pid, &all);
+	core_used_lost(unreaped.process, &all);
 }
 
-void unreaped_begin(int pidfd, int32_t pid)
+void unreaped_begin(int pidfd, uint64_t process)
 {
 	char path[64], text[1024];
 	const char *number;
@@ -90,19 +91,19 @@ void unreaped_begin(int pidfd, int32_t pid)
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
 	number = read_file(path, text, sizeof(text)) ? strstr(text, "\nPid:") : NULL;
 	unreaped.here = number ? atoi(number + strlen("\nPid:")) : -1;
-	unreaped.pid = unreaped.here > 0 ? pid : 0;
+	unreaped.process = unreaped.here > 0 ? process : 0;
 	unreaped.pidfd = pidfd;
-	if (unreaped.pid && core_used_any_lost(pid))
-		tell_others(pid);
+	if (unreaped.process && core_used_any_lost(process))
+		tell_others();
 }
 
 void unreaped_end(void)
 {
-	unreaped.pid = 0;
+	unreaped.process = 0;
 }
 
 void unreaped_used(struct core_task *task, uint64_t kinds)
 {
-	if (unreaped.pid && task->pid == unreaped.pid && task->tid == unreaped.pid)
-		core_used_by_proc(task, kinds, read_first);
+	if (unreaped.process && task->process == unreaped.process && task->tid == task->pid)
+		core_used_by_proc(task, kinds, unreaped.here, unreaped.here, read_first);
 }

@@ -16,37 +16,37 @@
 #include "monitor/ready.h"
 
 struct watch {
-	int fd;		/* -1: none */
-	int32_t pid;	/* as the process itself sees it; 0: no events are attached to it */
-	int32_t left;	/* a process that has ended, a page of which it has; 0: none */
-	pid_t holder;	/* its own number then, as we see it */
-	uint32_t owner; /* of mappings of rings; 0: none */
+	int fd;		  /* -1: none */
+	uint64_t process; /* by core_task; 0: no events are attached to it */
+	uint64_t left;	  /* a process that has ended, a page of which it has; 0: none */
+	pid_t holder;	  /* its number then, as we see it */
+	uint32_t owner;	  /* of mappings of rings; 0: none */
 };
 
 static struct watch *watches;
 static size_t nr_watches;
 static int epoll_of_all = -1;
 
-static void wait_for_holder(uint32_t page, int32_t pid);
+static void wait_for_holder(uint32_t page, uint64_t process);
 
 /*
  * Its process has ended; who waits for a page of a process that lives holds a lock on it. A child
  * that it was about to have when it was killed may never have come to say its number.
  */
-static void end_tasks(int32_t pid)
+static void end_tasks(uint64_t process)
 {
 	const uint32_t used = arena_used();
 
 	for (uint32_t page = 1; page <= used; page++) {
 		struct core_task *task = core_task(page);
-		bool its = task->pid == pid;
+		bool its = task->process == process;
 
 		if (!its && !(task->live && arena_abandoned(page)))
 			continue;
 		if (task->live)
-			core_task_lost(task, its ? pid : 0);
+			core_task_lost(task, its ? process : 0);
 		if (its && task->live)
-			wait_for_holder(page, pid);
+			wait_for_holder(page, process);
 		arena_free(page);
 	}
 }
@@ -65,18 +65,18 @@ static struct watch *free_watch(void)
 	return &grown[nr_watches++];
 }
 
-static void ended(int32_t pid, uint32_t owner)
+static void ended(uint64_t process, uint32_t owner)
 {
-	if (pid)
-		end_tasks(pid);
+	if (process)
+		end_tasks(process);
 	if (owner)
 		core_views_end(owner);
 }
 
-static bool is_watched(int32_t pid)
+static bool is_watched(uint64_t process)
 {
 	for (size_t i = 0; i < nr_watches; i++)
-		if (watches[i].fd >= 0 && watches[i].pid == pid)
+		if (watches[i].fd >= 0 && watches[i].process == process)
 			return true;
 	return false;
 }
@@ -99,17 +99,17 @@ static void add_watch(const struct watch *of)
 }
 
 /* Who tries whether a page is free has it for a moment, and may be killed before it has ended what was
- * left there by @pid. */
-static void wait_for_holder(uint32_t page, int32_t pid)
+ * left there by @process. */
+static void wait_for_holder(uint32_t page, uint64_t process)
 {
-	struct watch watch = {.left = pid, .holder = arena_process(page)};
+	struct watch watch = {.left = process, .holder = arena_process(page)};
 
 	if (watch.holder <= 0) {
-		core_task_lost(core_task(page), pid);
+		core_task_lost(core_task(page), process);
 		return;
 	}
 	for (size_t i = 0; i < nr_watches; i++)
-		if (watches[i].fd >= 0 && watches[i].left == pid &&
+		if (watches[i].fd >= 0 && watches[i].left == process &&
 		    watches[i].holder == watch.holder)
 			return;
 	watch.fd = (int)syscall(__NR_pidfd_open, watch.holder, 0);
@@ -118,12 +118,12 @@ static void wait_for_holder(uint32_t page, int32_t pid)
 }
 
 /* The process that @fd, a pidfd, is of; -1 with errno: there is none. */
-static void watch(int fd, int32_t pid, uint32_t owner)
+static void watch(int fd, uint64_t process, uint32_t owner)
 {
 	if (fd >= 0)
-		add_watch(&(struct watch){.fd = fd, .pid = pid, .owner = owner});
+		add_watch(&(struct watch){.fd = fd, .process = process, .owner = owner});
 	else if (errno == ESRCH)
-		ended(pid, owner);
+		ended(process, owner);
 }
 
 /* Another thread of the sender may have put something else there; to keep that could keep an event
@@ -133,22 +133,31 @@ static bool is_process(int fd)
 	return !syscall(__NR_pidfd_send_signal, fd, 0, NULL, 0) || errno != EBADF;
 }
 
+/* As we see it: its own number is that in its own name space. */
+static pid_t number_of(const struct control_message *message)
+{
+	const uint32_t page = message->page;
+	const pid_t holder = page && page <= arena_used() && !host_agrees(core_task(page))
+				     ? arena_process(page)
+				     : 0;
+
+	return holder > 0 ? holder : message->pid;
+}
+
 void watch_task(const struct control_message *message, int fd, pid_t sender)
 {
-	const int32_t pid = message->pid;
-
 	if (fd >= 0 && !is_process(fd)) {
 		close(fd);
 		fd = -1;
 	}
-	if (pid <= 0 || is_watched(pid)) {
+	if (!message->process || is_watched(message->process)) {
 		if (fd >= 0)
 			close(fd);
 		return;
 	}
 	if (fd < 0)
-		fd = (int)syscall(__NR_pidfd_open, message->own ? sender : pid, 0);
-	watch(fd, pid, 0);
+		fd = (int)syscall(__NR_pidfd_open, message->own ? sender : number_of(message), 0);
+	watch(fd, message->process, 0);
 }
 
 static void watched_ended(struct watch *watch)
@@ -159,8 +168,8 @@ static void watched_ended(struct watch *watch)
 	if (watch->left) {
 		end_tasks(watch->left);
 	} else {
-		unreaped_begin(fd, watch->pid);
-		ended(watch->pid, watch->owner);
+		unreaped_begin(fd, watch->process);
+		ended(watch->process, watch->owner);
 		unreaped_end();
 	}
 	close(fd);

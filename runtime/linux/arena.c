@@ -12,6 +12,7 @@
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/task.h"
+#include "runtime/linux/tasks.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
 #include "runtime/thread.h"
@@ -32,13 +33,18 @@ static struct {
 } arena;
 
 /* struct flock of fcntl(2), as the kernel has it. */
-static int64_t lock_bytes(int command, short type, uint64_t start, uint64_t length)
+static struct flock range_of(short type, uint64_t start, uint64_t length)
 {
-	struct flock range = {
+	return (struct flock){
 		.l_type = type,
 		.l_start = (int64_t)start,
 		.l_len = (int64_t)length,
 	};
+}
+
+static int64_t lock_bytes(int command, short type, uint64_t start, uint64_t length)
+{
+	struct flock range = range_of(type, start, length);
 	int64_t result = sys(__NR_fcntl, descriptors.arena, command, &range);
 
 	return command == F_GETLK && !result ? range.l_type != F_UNLCK : result;
@@ -89,6 +95,16 @@ static bool hold(uint64_t page)
 static bool is_locked(uint64_t page)
 {
 	return lock(F_GETLK, F_WRLCK, page, 1) == 1;
+}
+
+int32_t arena_process(uint32_t page)
+{
+	struct flock range = range_of(F_WRLCK, page * PAGE, PAGE);
+
+	return sys(__NR_fcntl, descriptors.arena, F_GETLK, &range) || range.l_type == F_UNLCK ||
+			       range.l_pid < 0
+		       ? 0
+		       : range.l_pid;
 }
 
 static void *map(uint64_t size)
@@ -263,7 +279,8 @@ static bool is_on_its_way(const struct thread *thread)
 
 	if (!giver || giver == ARENA_EXPECTED)
 		return giver;
-	return arena_owner_alive(giver) && (!pid || sys(__NR_kill, pid, 0) != -ESRCH);
+	return arena_owner_alive(giver) &&
+	       (!pid || !tasks_agree(&thread->events) || sys(__NR_kill, pid, 0) != -ESRCH);
 }
 
 /* Locks the page, unless it is somebody's, or on its way to somebody. */

@@ -86,6 +86,10 @@ uint32_t arena_used(void);
 struct arena_header;
 struct arena_header *arena_header(void);
 
+/* The process that has the page, as the caller sees it; 0: none, it is itself one of its own, or of another
+ * name space above. */
+int32_t arena_process(uint32_t page);
+
 /* Whether the thread with that page is still there, or about to come. */
 bool arena_alive(uint32_t page);
 

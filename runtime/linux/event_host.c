@@ -108,20 +108,25 @@ void core_host_kick(struct core_task *task)
 	const struct thread *thread =
 		(const struct thread *)((const char *)task - offsetof(struct thread, events));
 	siginfo_t info = {.si_signo = KICK_SIGNAL, .si_code = SI_QUEUE};
+	struct task_numbers to;
 
 	/* Who is not in translated code comes to look by itself; he says that he is, and looks. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&thread->inside, __ATOMIC_SEQ_CST) || !arena_alive(thread->page))
 		return;
+	if (!tasks_numbers(task, &to))
+		return;
 	info.si_pid = (int)sys(__NR_getpid);
 	info.si_uid = (uint32_t)sys(__NR_getuid);
 	info.si_value.sival_ptr = (void *)KICK_VALUE;
-	sys(__NR_rt_tgsigqueueinfo, task->pid, task->tid, KICK_SIGNAL, &info);
+	sys(__NR_rt_tgsigqueueinfo, to.pid, to.tid, KICK_SIGNAL, &info);
 }
 
 bool core_host_in_cgroup(const struct core_task *task, uint64_t cgroup)
 {
-	return proc_in_cgroup(task->tid, cgroup);
+	struct task_numbers numbers;
+
+	return tasks_numbers(task, &numbers) && proc_in_cgroup(numbers.tid, cgroup);
 }
 
 /* ---- software events ---- */
@@ -153,17 +158,20 @@ static void look_at_own(struct core_task *task, uint64_t kinds)
 	if (kinds & KINDS_USAGE)
 		own_usage(&used);
 	core_used(task, kinds & (CORE_KINDS_CLOCKS | KINDS_USAGE), &used);
-	core_used_by_proc(task, kinds & CORE_KIND_BIT(CORE_CPU_MIGRATIONS), proc_thread_file);
+	core_used_by_proc(task, kinds & CORE_KIND_BIT(CORE_CPU_MIGRATIONS), task->pid, task->tid,
+			  proc_thread_file);
 	core_for_each_kind(kind, kinds & KINDS_USAGE ? CORE_KINDS_FAULTS : 0)
 		faults_counted(task_self(), kind, core_counter_read(task, kind));
 }
 
 void core_host_software(struct core_task *task, uint64_t kinds)
 {
+	struct task_numbers numbers;
+
 	if (core_page(task) == thread_self()->page)
 		look_at_own(task, kinds);
-	else
-		core_used_by_proc(task, kinds, proc_thread_file);
+	else if (tasks_numbers(task, &numbers))
+		core_used_by_proc(task, kinds, numbers.pid, numbers.tid, proc_thread_file);
 }
 
 void core_host_discard(uint64_t offset, uint64_t size)

@@ -62,7 +62,7 @@ static int64_t find_task(struct event_request *request, struct thread *thread)
 	if (!page)
 		return may_attach(request->pid) ? -ESRCH : -EACCES;
 	request->target.task = core_task(page);
-	request->target.tid = request->pid;
+	request->target.tid = request->target.task->tid;
 	request->rights.attach = may_attach(request->pid);
 	return 0;
 }
@@ -130,8 +130,12 @@ static void need_clock(void)
 /* Who traces the caller, and who traces that one, cannot be measured by it. */
 static void leave_tracers(const struct thread *thread)
 {
-	for (int32_t tid = proc_tracer_of(thread->tid); tid; tid = proc_tracer_of(tid))
-		core_task_apart(proc_process_of(tid));
+	for (int32_t tid = proc_tracer_of(thread->tid); tid; tid = proc_tracer_of(tid)) {
+		const uint32_t page = tasks_find(tid);
+
+		if (page)
+			core_task_apart(core_task(page)->process);
+	}
 }
 
 int64_t event_open(struct thread *thread, struct event_request *request)

@@ -420,8 +420,8 @@ static bool ask_for(struct passed *to, uint64_t event)
 	if (!core_hold(&hold, event))
 		return false;
 	is = hold.event;
-	can = is_plain_software(&is->attr) && (is->everybody || hold.task) && !is->cgroup && !is->ring &&
-	      is->leader == (uint32_t)event && !is->members;
+	can = is_plain_software(&is->attr) && (is->everybody || hold.task) && !is->cgroup &&
+	      !is->ring && is->leader == (uint32_t)event && !is->members;
 	if (can) {
 		memcpy(to->attr.bytes, is->attr_bytes, sizeof(to->attr.bytes));
 		note_state(to, core_enabled(is));

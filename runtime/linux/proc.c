@@ -66,6 +66,13 @@ int32_t proc_tracer_of(int32_t tid)
 	return number_in_status(tid, "TracerPid");
 }
 
+uint64_t proc_name_space(void)
+{
+	struct stat file;
+
+	return sys(__NR_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &file, 0) ? 0 : file.st_ino;
+}
+
 uint64_t proc_physical(uint64_t address)
 {
 	const uint64_t present = 1UL << 63, frame = (1UL << 55) - 1;

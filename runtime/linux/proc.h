@@ -19,6 +19,9 @@ uint32_t proc_device_type(const char *name);
 int32_t proc_process_of(int32_t tid);
 int32_t proc_tracer_of(int32_t tid);
 
+/* Which name space this process's numbers are in, as an inode; 0: there is no /proc. */
+uint64_t proc_name_space(void);
+
 /* The physical address of @address, for who may know it. */
 uint64_t proc_physical(uint64_t address);
 

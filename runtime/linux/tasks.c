@@ -18,6 +18,7 @@
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_mappings.h"
 #include "runtime/linux/faults.h"
+#include "runtime/linux/proc.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/threads.h"
 #include "runtime/pmu/tracer.h"
@@ -25,11 +26,51 @@
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
 
-static void identify(struct core_task *task)
+/* This process's; a vfork child's is its parent's as long as it has no page. */
+static uint64_t name_space;
+
+/* Without /proc it is one of its own. */
+static uint64_t find_name_space(struct thread *thread)
 {
+	const uint64_t found = proc_name_space();
+
+	return found ? found : 1UL << 63 | arena_owner(thread);
+}
+
+/* It is in the name space that its parent is in, unless it has no parent there; and that is known before
+ * the numbers, which would mean others in the one before. */
+static void identify(struct thread *thread)
+{
+	struct core_task *task = &thread->events;
+	const int32_t parent = (int32_t)sys(__NR_getppid);
+
+	if (!parent || !task->name_space)
+		__atomic_store_n(&task->name_space, find_name_space(thread), __ATOMIC_RELEASE);
+	task->ppid = parent;
 	task->pid = (int32_t)sys(__NR_getpid);
 	task->tid = (int32_t)sys(__NR_gettid);
-	task->ppid = (int32_t)sys(__NR_getppid);
+	if (!thread->task->vfork)
+		name_space = task->name_space;
+}
+
+bool tasks_agree(const struct core_task *task)
+{
+	const struct thread *self = thread_self();
+
+	return task->name_space == (self->page ? self->events.name_space : name_space);
+}
+
+bool tasks_numbers(const struct core_task *task, struct task_numbers *numbers)
+{
+	int32_t process;
+
+	if (tasks_agree(task)) {
+		*numbers = (struct task_numbers){task->pid, task->tid};
+		return true;
+	}
+	process = arena_process(core_page(task));
+	*numbers = (struct task_numbers){process, process};
+	return process && task->pid == task->tid;
 }
 
 /* It is the first time that somebody may be lost by the end of this process. */
@@ -47,7 +88,7 @@ static void first(struct thread *thread)
 	struct core_task *task = &thread->events;
 
 	sys(__NR_prctl, PR_GET_NAME, task->comm);
-	identify(task);
+	identify(thread);
 	core_task_begin(task, NULL, 0);
 	core_task_begun(task);
 	settle(thread);
@@ -63,8 +104,7 @@ static void end_others(const struct thread *thread)
 	for_each_page(page) {
 		struct core_task *task = core_task(page);
 
-		if (page != thread->page && task->live && task->pid == thread->events.pid &&
-		    task->tid != thread->events.tid)
+		if (page != thread->page && task->live && task->process == thread->events.process)
 			core_task_exit(task);
 	}
 }
@@ -105,9 +145,9 @@ static void executed(struct thread *thread)
 	const bool is_first = task->tid == task->pid;
 	char comm[sizeof(task->comm)] = "";
 
-	identify(task);
+	identify(thread);
 	if (is_first && core_nr_events())
-		core_used_lost(task->pid, &others);
+		core_used_lost(task->process, &others);
 	if (core_nr_events())
 		end_others(thread);
 	core_used_alone(task, &others);
@@ -148,6 +188,7 @@ static void watch_child(struct thread *thread, int32_t pid)
 	const struct control_message message = {
 		.what = CONTROL_WATCH,
 		.pid = thread->events.pid,
+		.process = thread->events.process,
 	};
 	int64_t fd = sys(__NR_pidfd_open, pid, 0);
 
@@ -180,7 +221,7 @@ void tasks_begun(struct thread *thread)
 {
 	if (!thread->page)
 		return;
-	identify(&thread->events);
+	identify(thread);
 	core_task_begun(&thread->events);
 	settle(thread);
 }
@@ -324,10 +365,14 @@ void linux_due(struct thread *thread)
 
 static uint32_t find(int32_t tid)
 {
+	struct task_numbers numbers;
+
 	for_each_page(page) {
 		const struct core_task *task = core_task(page);
 
-		if (task->live && task->tid == tid && arena_alive(page))
+		if (!task->live || (task->tid != tid && tasks_agree(task)))
+			continue;
+		if (tasks_numbers(task, &numbers) && numbers.tid == tid && arena_alive(page))
 			return page;
 	}
 	return 0;
@@ -351,28 +396,32 @@ void tasks_queue_to_group(int32_t group, const siginfo_t *info)
 	for_each_page(page) {
 		const struct core_task *task = core_task(page);
 
-		if (task->live && task->tid == task->pid &&
-		    sys(__NR_getpgid, task->pid) == group)
-			sys(__NR_rt_sigqueueinfo, task->pid, info->si_signo, info);
+		struct task_numbers numbers;
+
+		if (task->live && task->tid == task->pid && tasks_numbers(task, &numbers) &&
+		    sys(__NR_getpgid, numbers.pid) == group)
+			sys(__NR_rt_sigqueueinfo, numbers.pid, info->si_signo, info);
 	}
 }
 
 /* The caller's process, if the monitor has been told of it: a child of vfork has its memory. */
-static int32_t watched;
+static uint64_t watched;
 
 void tasks_watch(uint32_t page)
 {
-	const int32_t pid = core_task(page)->pid;
-	const struct control_message message = {
+	const struct core_task *task = core_task(page);
+	struct control_message message = {
 		.what = CONTROL_WATCH,
-		.pid = pid,
-		.own = pid == (int32_t)sys(__NR_getpid),
+		.page = page,
+		.pid = task->pid,
+		.process = task->process,
+		.own = thread_self()->page && task->process == thread_self()->events.process,
 	};
 
-	if (message.own && __atomic_load_n(&watched, __ATOMIC_RELAXED) == pid)
+	if (message.own && __atomic_load_n(&watched, __ATOMIC_RELAXED) == task->process)
 		return;
 	if (control_send(&message, -1) && message.own)
-		__atomic_store_n(&watched, pid, __ATOMIC_RELAXED);
+		__atomic_store_n(&watched, task->process, __ATOMIC_RELAXED);
 }
 
 void tasks_watch_all(void)

@@ -45,6 +45,15 @@ static inline void tasks_update(struct thread *thread)
 		tasks_follow(thread);
 }
 
+/* Whether the caller's process and @task's are in the same name space: then its numbers mean it. */
+bool tasks_agree(const struct core_task *task);
+
+/* What the caller knows @task by, where there is a number: of the first thread of a process at least. */
+struct task_numbers {
+	int32_t pid, tid;
+};
+bool tasks_numbers(const struct core_task *task, struct task_numbers *numbers);
+
 /* The page of the thread that the program knows by that number; 0: none of this run. */
 uint32_t tasks_find(int32_t tid);
 

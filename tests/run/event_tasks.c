@@ -2,12 +2,16 @@
 /* Whom events measure. */
 #include "event_case.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -288,7 +292,59 @@ static void case_without_tsc(void)
 	say("read: %d\n", __builtin_ia32_rdtsc() != 0);
 }
 
+/* Each is process 1 to itself, and ends when nobody holds the other end of @go any more. */
+static pid_t start_first(int *go, int nr_pages)
+{
+	int ends[2];
+	char byte;
+	pid_t child;
+
+	need(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	child = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
+	if (!child) {
+		close(ends[1]);
+		if (write(ends[0], "r", 1) == 1 && read(ends[0], &byte, 1) == 1)
+			fault(nr_pages);
+		while (read(ends[0], &byte, 1) > 0)
+			;
+		_exit(getpid());
+	}
+	close(ends[0]);
+	*go = ends[1];
+	need(child < 0 || read(ends[1], &byte, 1) == 1);
+	return child;
+}
+
+static void case_name_spaces_of_numbers(void)
+{
+	struct perf_event_attr attr = faults();
+	int go[2], fd[2], status;
+	pid_t child[2];
+
+	close(own_faults());
+	for (int i = 0; i < 2; i++) {
+		child[i] = start_first(&go[i], 100 * (i + 1));
+		if (child[i] < 0) {
+			say("none to be had\n");
+			return;
+		}
+		fcntl(go[i], F_SETFD, FD_CLOEXEC);
+		fd[i] = open_event(&attr, child[i], -1, -1, 0);
+		need(fd[i] >= 0);
+	}
+	for (int i = 0; i < 2; i++)
+		need(write(go[i], "x", 1) == 1);
+	for (int i = 1; i >= 0; i--) {
+		close(go[i]);
+		need(waitpid(child[i], &status, 0) == child[i]);
+		say_status("the first", status);
+	}
+	say("each its own: %d\n", count_of(fd[0]) >= 100 && count_of(fd[0]) < 200 &&
+					  count_of(fd[1]) >= 200 && count_of(fd[1]) < 300);
+}
+
 const struct test_case cases[] = {
+	{"name_spaces_of_numbers", case_name_spaces_of_numbers},
 	{"without_tsc", case_without_tsc},
 	{"fork_beside_events", case_fork_beside_events},
 	{"another_process", case_another_process},
