@@ -89,6 +89,8 @@ void clock_timer_follow(struct thread *thread)
 
 	if (!(thread->events.counting_down & CORE_KINDS_SOFTWARE)) {
 		clock_timer_stop(thread);
+		/* Who begins anew later has not been looking all the time. */
+		task->clock = (struct clock_looks){0};
 		return;
 	}
 	if (task->clock.looked)

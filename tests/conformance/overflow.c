@@ -404,6 +404,51 @@ ABI_CASE("overflow.poll_hup-refresh overflow.band ioctl.refresh",
 	CHECK_EQ(VALUE(fd), 3);
 }
 
+static uint64_t own_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Works until the event is switched off, which is told by a signal. */
+static bool runs_out(void)
+{
+	siginfo_t info;
+
+	for (int i = 0; i < 1000; i++) {
+		work_spin(1000000);
+		while (next_signal(SIGNAL, &info, 0))
+			if (info.si_code == POLL_HUP)
+				return true;
+	}
+	return false;
+}
+
+ABI_CASE("overflow.poll_hup-refresh ioctl.refresh", "a clock that ran out goes on when refreshed")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_TASK_CLOCK);
+	int fd;
+
+	attr.sample_period = 1000000;
+	attr.disabled = 1;
+	fd = OPEN_SELF(&attr);
+	hold_signals();
+	notify_by_signal(fd);
+	for (int i = 0; i < 3; i++) {
+		const uint64_t stood = VALUE(fd), since = own_time();
+		uint64_t off;
+
+		work_spin(100000000);
+		off = own_time() - since;
+		CHECK_OK(ioctl(fd, PERF_EVENT_IOC_REFRESH, 3));
+		CHECK(runs_out());
+		/* By its period, however long it has been off: 3 ms. */
+		CHECK(VALUE(fd) - stood < off);
+	}
+}
+
 ABI_CASE("overflow.paused", "overflows of a paused buffer still notify")
 {
 	struct perf_event_attr attr = watch(1);
