@@ -370,13 +370,19 @@ static bool may_change(const struct range *range)
 	return may_write(range) || range->kind == RANGE_SHARED;
 }
 
+/* The kernel's half of the addresses are, too. */
+static bool is_canonical(uint64_t address)
+{
+	return (uint64_t)((int64_t)(address << 16) >> 16) == address;
+}
+
 int memory_code(uint64_t pc, struct code_range *code)
 {
 	const struct range *range = map_at(pc), *next;
 	struct maps_entry entry;
 
 	if (pc >= ADDRESS_MAX)
-		return SI_KERNEL;
+		return is_canonical(pc) ? SEGV_MAPERR : SI_KERNEL;
 	if (range && range->prot & PROT_EXEC) {
 		*code = (struct code_range){range->start, range->end, may_change(range)};
 		for (next = map_next(range);

@@ -18,12 +18,15 @@
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
 
+#define TRAP_INVALID	6
 #define TRAP_PROTECTION 13
 #define TRAP_PAGE_FAULT 14
-#define ERROR_PRESENT	0x01
-#define ERROR_WRITE	0x02
-#define ERROR_USER	0x04
-#define ERROR_FETCH	0x10
+/* The last page below the others is of no use, for a fault of some processors. */
+#define PROGRAMS_MAX  ((1UL << 47) - 4097)
+#define ERROR_PRESENT 0x01
+#define ERROR_WRITE   0x02
+#define ERROR_USER    0x04
+#define ERROR_FETCH   0x10
 
 #define FLAG_RF (1UL << 16)
 
@@ -180,14 +183,18 @@ bool signal_force(struct thread *thread, int number, int code, uint64_t address)
 	thread->regs.rflags |= FLAG_RF; /* as in the frame of any fault */
 	if (code != SI_KERNEL)
 		note.info.si_addr = (void *)address;
+	if (number == SIGILL)
+		note.trap = TRAP_INVALID;
 	if (number == SIGSEGV && code == SI_KERNEL)
 		note.trap = TRAP_PROTECTION;
 	if (number == SIGSEGV && code != SI_KERNEL) {
 		note.trap = TRAP_PAGE_FAULT;
 		note.cr2 = address;
 		note.error = ERROR_USER | ERROR_FETCH;
-		/* A page that can be read, but not executed, is there. */
-		if (code == SEGV_ACCERR && copy_in(&byte, address, 1) == 0)
+		/* A page that can be read, but not executed, is there; of its own the kernel says
+		 * so of all. */
+		if (address > PROGRAMS_MAX ||
+		    (code == SEGV_ACCERR && copy_in(&byte, address, 1) == 0))
 			note.error |= ERROR_PRESENT;
 	}
 	thread->events.faults_failed += is_page_fault(&note.info);

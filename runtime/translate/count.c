@@ -365,8 +365,10 @@ void count_close(struct builder *b, bool goes_on)
 		return;
 	if (count_keeps_near(b) && count_too_far(b, b->pc, 0))
 		count_set_mark(b, MARK_LOOKS);
-	if (count_is_marked(b, MARK_LOOKS))
+	if (count_is_marked(b, MARK_LOOKS)) {
+		mark_pc(b, b->pc, 0);
 		count_look(b);
+	}
 }
 
 bool count_tells_taken(const struct builder *b)

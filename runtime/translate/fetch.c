@@ -87,7 +87,13 @@ bool look_at(struct insn *insn, uint64_t pc, size_t size)
 	return insn_decode(insn, window, size);
 }
 
-bool fetch(struct builder *b, struct build_fault *fault)
+/* What is not copied is none with a prefix that the processor refuses there. */
+static bool is_refused(const struct insn *insn)
+{
+	return insn->class != INSN_PLAIN && insn->prefixes & PREFIX_LOCK;
+}
+
+static bool decodes(struct builder *b, struct build_fault *fault)
 {
 	fault->signo = 0;
 	b->code = (const uint8_t *)b->pc;
@@ -103,5 +109,15 @@ bool fetch(struct builder *b, struct build_fault *fault)
 		*fault = (struct build_fault){SIGSEGV, SI_KERNEL, 0};
 	else if (b->insn.length)
 		*fault = (struct build_fault){SIGILL, ILL_ILLOPN, b->pc};
+	return false;
+}
+
+bool fetch(struct builder *b, struct build_fault *fault)
+{
+	if (!decodes(b, fault))
+		return false;
+	if (__builtin_expect(!is_refused(&b->insn), 1))
+		return true;
+	*fault = (struct build_fault){SIGILL, ILL_ILLOPN, b->pc};
 	return false;
 }

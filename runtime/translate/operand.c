@@ -62,10 +62,12 @@ static void far_lea(struct builder *b, uint64_t address)
 	emit64(b, address);
 }
 
-/* Makes the base bit of REX, VEX, XOP or EVEX, which RIP-relative operands ignore, say rax ... rdi;
- * @copy is where the instruction begins. */
-static void clear_base_bit(const struct insn *insn, uint8_t *copy)
+/* Makes @bit of REX, VEX, XOP or EVEX, REX_B or REX_X, which RIP-relative operands ignore, say rax ...
+ * rdi, or that there is no index; @copy is where the instruction begins. */
+static void clear_bit(const struct insn *insn, uint8_t *copy, uint8_t bit)
 {
+	/* Where it is inverted, beside that of REX_R. */
+	const uint8_t inverted = bit << 5;
 	uint8_t *p = copy + insn->modrm_at - 1;
 
 	switch (insn->encoding) {
@@ -75,17 +77,17 @@ static void clear_base_bit(const struct insn *insn, uint8_t *copy)
 			return;
 		while ((p[-1] & 0xf0) != 0x40)
 			p--;
-		p[-1] &= ~REX_B;
+		p[-1] &= ~bit;
 		return;
 	case INSN_EVEX:
-		p[-3] |= 0x20;
+		p[-3] |= inverted;
 		return;
 	case INSN_VEX:
 	case INSN_XOP:
 		/* c5 has no such bit, and no prefix of three bytes has a c5 there: that map is
 		 * none. */
 		if (p[-2] != 0xc5)
-			p[-2] |= 0x20;
+			p[-2] |= inverted;
 		return;
 	}
 }
@@ -104,7 +106,7 @@ static void through_register(struct builder *b, uint64_t address)
 	emit64(b, address);
 	copy = b->at;
 	put(b, b->code, insn->modrm_at);
-	clear_base_bit(insn, copy);
+	clear_bit(insn, copy, REX_B);
 	emit8(b, (insn->modrm & 0x38) | reg);
 	put_rest(b);
 	state.pc = b->pc + insn->length;
@@ -124,7 +126,10 @@ void emit_rip_relative(struct builder *b)
 		put(b, b->code, insn->length);
 		__builtin_memcpy(b->at - insn->length + insn->disp_at, &disp, 4);
 	} else if (narrow || address < 1UL << 31) {
+		uint8_t *const copy = b->at;
+
 		put(b, b->code, insn->modrm_at);
+		clear_bit(insn, copy, REX_X);
 		emit8(b, (insn->modrm & 0x38) | 4);
 		emit8(b, 0x25);
 		emit32(b, (uint32_t)address);

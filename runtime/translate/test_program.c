@@ -96,11 +96,14 @@ static void alu_memory(void)
 	put_member(reg & 7, any_scratch());
 }
 
+/* REX.X and REX.B are of no effect; of addresses the lower half is used, where that is all of them. */
 static void alu_rip_relative(void)
 {
 	const unsigned int reg = any_reg();
 
-	PUT(0x40 | any(2) << 3 | (reg & 8 ? 4 : 0), any(8) << 3 | (any(2) ? 3 : 1),
+	if (!((uint64_t)world >> 32) && any(2))
+		PUT(0x67);
+	PUT(0x40 | any(2) << 3 | (reg & 8 ? 4 : 0) | any(4), any(8) << 3 | (any(2) ? 3 : 1),
 	    0x05 | (reg & 7) << 3);
 	put_relative(world->data.scratch + any(DATA_SIZE - 64));
 }

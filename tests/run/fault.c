@@ -111,6 +111,8 @@ extern char leave[];
 
 SITE(undefined, "ud2")
 SITE(undefined_ud1, "ud1 %rax, %rcx")
+SITE(locked_jump, ".byte 0xf0, 0xeb, 0")
+SITE(no_opcode, ".byte 0x06")
 SITE(breakpoint, "int3")
 SITE(breakpoint_long, ".byte 0xcd, 3")
 SITE(icebp, ".byte 0xf1")
@@ -270,6 +272,8 @@ static void plain(void)
 {
 	AT(undefined);
 	AT(undefined_ud1);
+	AT(locked_jump);
+	AT(no_opcode);
 	AT(breakpoint);
 	AT(breakpoint_long);
 	AT(icebp);
@@ -362,6 +366,8 @@ static void transfer(void)
 	before[RAX] = (uint64_t)unmapped + 0x123;
 	AT(jump_register);
 	before[RAX] = (uint64_t)pages + 0x123; /* not executable */
+	AT(jump_register);
+	before[RAX] = 0xffffffff81000000; /* the kernel's */
 	AT(jump_register);
 	before[RAX] = 0;
 	AT(call_register);

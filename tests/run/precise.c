@@ -6,11 +6,13 @@
  */
 #include <linux/perf_event.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <ucontext.h>
 
 #include <cmocka.h>
 
@@ -213,14 +215,50 @@ static void branches_to_themselves(void **state)
 	recorder_end(&r);
 }
 
+/* ---- traps ---- */
+
+/* The handler is told the instruction behind it, wherever somebody looks for an overflow. */
+extern const char behind_trap[];
+static unsigned int traps, elsewhere;
+
+static void trapped(int signo, siginfo_t *info, void *context)
+{
+	(void)signo, (void)info;
+	traps++;
+	elsewhere += ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] != (greg_t)behind_trap;
+}
+
+static void trap(void *times)
+{
+	for (uintptr_t i = 0; i < (uintptr_t)times; i++)
+		__asm__ volatile("int3\n"
+				 "	.globl behind_trap\n"
+				 "behind_trap:\n"
+				 "	nop"
+				 :
+				 :
+				 : "memory");
+}
+
+static void traps_lie_behind(void **state)
+{
+	struct recorder r = recorder_begin_at(PERF_COUNT_HW_INSTRUCTIONS, 1013, PERF_SAMPLE_IP);
+	const struct sigaction action = {.sa_sigaction = trapped, .sa_flags = SA_SIGINFO};
+
+	(void)state;
+	assert_int_equal(sigaction(SIGTRAP, &action, NULL), 0);
+	recorder_run(&r, trap, (void *)5000);
+	assert_int_equal(traps, 5000);
+	assert_int_equal(elsewhere, 0);
+	recorder_end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(instructions),
-		cmocka_unit_test(branches),
-		cmocka_unit_test(loads),
-		cmocka_unit_test(stores),
-		cmocka_unit_test(branches_to_themselves),
+		cmocka_unit_test(traps_lie_behind), cmocka_unit_test(instructions),
+		cmocka_unit_test(branches),	    cmocka_unit_test(loads),
+		cmocka_unit_test(stores),	    cmocka_unit_test(branches_to_themselves),
 	};
 
 	return cmocka_run_group_tests_name("run/precise", tests, NULL, NULL);
