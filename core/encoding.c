@@ -378,10 +378,13 @@ static bool has_latency(uint64_t config)
 
 /* ---- breakpoints ---- */
 
-/* The kernel's half of the addresses: no user code gets there. */
-static bool is_kernels(uint64_t address)
+/* What the kernel takes for its own: all that no user code gets to, and the last page below, of which
+ * some processors are not to be told. */
+#define PROGRAMS_END ((1UL << 47) - 4096)
+
+static bool is_kernels(uint64_t address, uint64_t length)
 {
-	return address >> 63;
+	return address >= PROGRAMS_END || address + length > PROGRAMS_END;
 }
 
 static int breakpoint_kind(const struct perf_event_attr *attr)
@@ -389,7 +392,7 @@ static int breakpoint_kind(const struct perf_event_attr *attr)
 	uint64_t length = attr->bp_len;
 
 	switch (attr->bp_type) {
-	case HW_BREAKPOINT_R:
+	case HW_BREAKPOINT_R: /* which processors of x86 cannot */
 	case HW_BREAKPOINT_W:
 	case HW_BREAKPOINT_RW:
 		if (length != 1 && length != 2 && length != 4 && length != 8)
@@ -404,7 +407,7 @@ static int breakpoint_kind(const struct perf_event_attr *attr)
 	default:
 		return -EINVAL;
 	}
-	if (is_kernels(attr->bp_addr))
+	if (is_kernels(attr->bp_addr, length))
 		return attr->exclude_kernel ? -EINVAL : CORE_ZERO;
 	return CORE_BREAKPOINT;
 }

@@ -225,7 +225,9 @@ static void end_events(struct core_task *task, bool exec)
 		core_schedule_off(task, event);
 		if (event->parent)
 			retire_copy(task, event);
-		else
+		if (exec && !event->parent)
+			core_leave_group(task, event);
+		if (!event->parent)
 			core_count_state(task, event, CORE_EXITED);
 	}
 	for (uint32_t index = task->events; index; index = next) {

@@ -297,6 +297,26 @@ static void nothing_is_counted_in_no_time(void **state)
 	}
 }
 
+static void exec_takes_what_it_removes_out_of_its_group(void **state)
+{
+	for (int leads = 0; leads < 2; leads++) {
+		struct perf_event_attr attr = test_instructions();
+		uint32_t event[2];
+
+		attr.remove_on_exec = leads;
+		event[0] = tree_open(&attr, fake.task, -1, 0);
+		attr.remove_on_exec = !leads;
+		event[1] = tree_open(&attr, fake.task, -1, event[0]);
+		tree_work(1);
+		core_task_exec(fake.task, "other");
+		tree_work(10);
+		assert_int_equal(core_event(event[0])->members, 0);
+		assert_int_equal(tree_value(event[!leads]), 1);
+		assert_int_equal(tree_value(event[leads]), 11);
+	}
+	(void)state;
+}
+
 static void copies_are_enabled_and_removed_on_exec_too(void **state)
 {
 	struct perf_event_attr attr = inherited();
@@ -452,6 +472,7 @@ int main(void)
 		TREE_CASE(who_is_stopped_is_told_of),
 		TREE_CASE(exec_enables_and_removes),
 		TREE_CASE(nothing_is_counted_in_no_time),
+		TREE_CASE(exec_takes_what_it_removes_out_of_its_group),
 		TREE_CASE(copies_are_enabled_and_removed_on_exec_too),
 	};
 

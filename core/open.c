@@ -127,8 +127,7 @@ static int check_event(const struct core_event *event, const struct core_target 
 	if (names_vector_registers(attr) ||
 	    (core_is_sum((unsigned int)kind) && attr->sample_period))
 		return -EOPNOTSUPP;
-	if (attr->type == PERF_TYPE_BREAKPOINT && kind == CORE_ZERO && attr->bp_addr >> 63 &&
-	    !rights->perfmon)
+	if (attr->type == PERF_TYPE_BREAKPOINT && kind == CORE_ZERO && !rights->perfmon)
 		return -EPERM;
 	err = check_own_aux(event);
 	if (err)

@@ -179,7 +179,7 @@ void core_output_end(struct core_output *out, bool sample)
 	ring->head = out->head;
 	__atomic_store_n(&mmap_page(ring)->data_head, ring->head, __ATOMIC_RELEASE);
 	if (sample && !attr->watermark && attr->wakeup_events &&
-	    ++ring->samples >= attr->wakeup_events) {
+	    (int32_t)++ring->samples >= (int32_t)attr->wakeup_events) {
 		ring->samples -= attr->wakeup_events;
 		ring->wakeup++; /* as the kernel counts: a byte, where the watermark is meant */
 		out->wake = true;

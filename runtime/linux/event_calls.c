@@ -6,6 +6,7 @@
 #include <linux/close_range.h>
 #include <linux/fadvise.h>
 #include <linux/fcntl.h>
+#include <linux/fs.h>
 #include <linux/perf_event.h>
 #include <linux/stat.h>
 
@@ -59,8 +60,6 @@ static int64_t event_readv(struct thread *thread, struct syscall *call, uint64_t
 	for (uint64_t i = 0; i < call->args[2]; i++) {
 		if (copy_in(&vector, call->args[1] + i * sizeof(vector), sizeof(vector)))
 			return total ? total : -EFAULT;
-		if (!vector.length)
-			continue;
 		int64_t result = read_event(event, (uint64_t)vector.base, vector.length);
 
 		if (result < 0)
@@ -75,6 +74,8 @@ static int64_t event_readv(struct thread *thread, struct syscall *call, uint64_t
 /* At the place where the file stands; it has no other. */
 static int64_t event_preadv2(struct thread *thread, struct syscall *call, uint64_t event)
 {
+	if (call->args[5] & ~(uint64_t)RWF_HIPRI)
+		return -EOPNOTSUPP;
 	return call->args[3] == UINT64_MAX ? event_readv(thread, call, event) : -ESPIPE;
 }
 

@@ -234,6 +234,35 @@ ABI_CASE("attr.remove_on_exec life.exec-descriptor",
 	CHECK_EQ(one.revents, POLLHUP);
 }
 
+ABI_CASE("attr.remove_on_exec", "taken out of its group, of which the rest goes on")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+
+	attr.disabled = 0;
+	attr.read_format = PERF_FORMAT_GROUP;
+	for (int leader = 0; leader < 2; leader++) {
+		struct target target = {abi_gate(), abi_gate()};
+		pid_t pid = SPAWN(fault_and_exec, &target);
+		uint64_t left[3], taken[3];
+		int fd[2];
+
+		for (int i = 0; i < 2; i++) {
+			attr.remove_on_exec = i != leader;
+			fd[i] = OPEN(&attr, pid, -1, i ? fd[0] : -1);
+		}
+		abi_pass(&target.go);
+		JOIN(pid);
+		CHECK(read(fd[leader], left, sizeof(left)) > 0);
+		if (left[0] == 2)
+			SKIP("this kernel leaves it there, without counting");
+		CHECK_EQ(left[0], 1);
+		CHECK_CMP(left[1], >=, 5000);
+		CHECK_EQ(read(fd[!leader], taken, sizeof(taken)), 2 * sizeof(uint64_t));
+		CHECK_EQ(taken[0], 1);
+		CHECK_CMP(taken[1], <, 5000);
+	}
+}
+
 /* ---- inherited events under control ---- */
 
 static void fault_in_rounds(void *arg)
