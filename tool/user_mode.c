@@ -11,6 +11,30 @@
 #include <tally/attr.h>
 #include <tally/probe.h>
 
+/*
+ * Set for who is started anew: where the run has no events, as its memory is limited, it is not to start
+ * another one. It is gone before the command that is measured is started.
+ */
+static const char entered_name[] = "TALLY_ENTERED";
+
+static bool has_entered(void)
+{
+	static bool known, entered;
+
+	if (!known) {
+		known = true;
+		entered = getenv(entered_name);
+		unsetenv(entered_name);
+	}
+	return entered;
+}
+
+/* In a run, where nobody asks for another one. */
+static bool in_user_mode(void)
+{
+	return has_entered() || tally_user_mode();
+}
+
 static int take_option(enum tool_pmu *pmu, const struct tool_command *command, const char *argument)
 {
 	static const char *const words[] = {"auto", "kernel", "user"};
@@ -84,7 +108,7 @@ bool tool_wants_user_mode(const struct tool_counting *counting, struct tally_eve
 		const struct tally_event *event = tally_events_at(events, i);
 
 		if (user_mode_has(event->attr) && !kernel_has(event, why))
-			return !tally_user_mode();
+			return !in_user_mode();
 	}
 	return false;
 }
@@ -149,13 +173,15 @@ int tool_enter_user_mode(const struct tool_counting *counting, const char *why,
 	words[1] = run;
 	words[2] = end;
 	words[3] = path;
-	/* As they were typed, since recordings tell. In a run nobody asks for another one. */
+	/* As they were typed, since recordings tell. */
 	for (size_t i = 0; i < argc; i++)
 		words[4 + i] = counting->argv[i];
 	if (why)
 		say(why, events);
 	fflush(NULL);
+	setenv(entered_name, "1", 1);
 	execv(path, words);
+	unsetenv(entered_name);
 	free(words);
 	return tool_fail("cannot go on in user mode: %s", strerror(errno));
 }
@@ -168,6 +194,7 @@ int tool_choose_counting(struct tool_counting *counting, const struct tool_comma
 	int found, status = TOOL_OK;
 
 	*counting = (struct tool_counting){.argc = argc, .argv = argv};
+	has_entered();
 	while (status == TOOL_OK && (found = tool_next_option(&parse)) > 0)
 		if (found == key)
 			status = take_option(&counting->pmu, command, parse.argument);
@@ -179,9 +206,12 @@ int tool_choose_counting(struct tool_counting *counting, const struct tool_comma
 	}
 	if (found < 0)
 		return found;
-	if (counting->pmu == TOOL_PMU_AUTO && parse.index < argc && !tally_user_mode())
+	if (has_entered() && !tally_user_mode())
+		return tool_fail("user mode has no room here for events: a limit on memory (ulimit -v) or on the size of "
+				 "files (ulimit -f) is too low; it wants 2 GB of both, and uses little of it");
+	if (counting->pmu == TOOL_PMU_AUTO && parse.index < argc && !in_user_mode())
 		counting->own = own;
-	if (counting->pmu != TOOL_PMU_USER || tally_user_mode())
+	if (counting->pmu != TOOL_PMU_USER || in_user_mode())
 		return TOOL_OK;
 	if (parse.index >= argc)
 		return tool_usage(command, "--pmu=user wants a command: what runs already is not "

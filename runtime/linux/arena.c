@@ -23,6 +23,7 @@ enum { TRIES = 4096, REUSE_TRIES = 16 };
 static struct {
 	char *memory; /* NULL: there is none */
 	bool events;  /* all of it is mapped, somewhere else */
+	bool takes_none;
 	struct lock lock;
 	/* The kernel does not refuse a lock that this process has already. Of pages that are this
 	 * process's the incarnation that it has; 0: it has none. */
@@ -154,8 +155,9 @@ bool arena_events(void)
 	return arena.events;
 }
 
-void arena_forked(void)
+void arena_forked(bool shares_table)
 {
+	arena.takes_none |= shares_table;
 	arena.lock = (struct lock){0};
 	if (arena.numbered)
 		memset(arena.numbers, 0, sizeof(arena.numbers));
@@ -324,7 +326,7 @@ void arena_adopt(struct thread *thread, uint32_t page)
 
 struct thread *arena_take(void)
 {
-	if (!arena.memory)
+	if (!arena.memory || arena.takes_none)
 		return NULL;
 	for (unsigned int tries = 0; tries < TRIES; tries++) {
 		uint32_t page = candidate(arena_header(), tries);
@@ -340,10 +342,11 @@ struct thread *arena_take(void)
 
 void arena_renew(struct thread *thread)
 {
-	uint32_t next = incarnation_of(thread->page) + 1;
+	uint32_t next;
 
 	if (!thread->page)
 		return;
+	next = incarnation_of(thread->page) + 1;
 	__atomic_store_n(&thread->incarnation, next < ARENA_INCARNATIONS ? next : 1,
 			 __ATOMIC_SEQ_CST);
 	make_ours(thread->page);

@@ -25,8 +25,9 @@ struct thread;
  * mapped, arena_take() always gives NULL. */
 void arena_boot(uint32_t owner);
 
-/* In a child of fork: the pages are the parent's, that of each of its threads. */
-void arena_forked(void);
+/* In a child of fork: the pages are the parent's, that of each of its threads. With @shares_table they would
+ * be the child's as well, and so are all that it took: it takes none. */
+void arena_forked(bool shares_table);
 void arena_forget(const struct thread *thread);
 
 /*

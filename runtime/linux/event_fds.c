@@ -34,10 +34,18 @@ static uint64_t *table;
 
 struct lock event_fds_lock;
 
+/* Somebody else closes and opens what is in this table, too. */
+static bool shared;
+
+void event_fds_shared(void)
+{
+	shared = true;
+}
+
 /* The numbers of a vfork child are its own, the table is its parent's. */
 static bool has_own_numbers(void)
 {
-	return task_self()->vfork || task_self()->own_numbers;
+	return shared || task_self()->vfork || task_self()->own_numbers;
 }
 
 static bool remembers(uint64_t fd)

@@ -35,6 +35,9 @@ uint64_t event_fds_now(void);
 /* A number by which this process has the event of that name; @guess may be one. Or negative. */
 int64_t event_fd_of(uint64_t event, int64_t guess);
 
+/* Another process has the same table of descriptors from now on: nothing is remembered any more. */
+void event_fds_shared(void);
+
 /* The number @fd, or those from @first to @last, are no longer what they were. */
 void event_fds_forget(uint64_t first, uint64_t last);
 

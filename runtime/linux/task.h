@@ -90,6 +90,7 @@ struct task {
 	bool apart;	   /* another process, which may end without a word */
 	bool clear;	   /* it begins with default actions */
 	bool forked;	   /* it has memory of its own */
+	bool shares_table; /* but its parent's table of descriptors */
 	bool own_numbers;  /* its table of descriptors is not the one that most threads share */
 	uint32_t owner;	   /* of the thread's page: arena_owner(); 0: it has none */
 

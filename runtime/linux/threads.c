@@ -137,7 +137,7 @@ static void unlock_all(void)
 static void forget_others(struct task *self)
 {
 	unlock_all();
-	arena_forked();
+	arena_forked(self->shares_table);
 	event_maps_forked();
 	event_joined_forked();
 	faults_forked(self);
@@ -234,8 +234,12 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	if (flags & CLONE_VM && !(flags & CLONE_VFORK))
 		child->stack = (stack_t){.ss_flags = SS_DISABLE};
 	child->forked = !(flags & CLONE_VM);
+	/* Whose a page is says a lock, and theirs would be one: the child has none. */
+	child->shares_table = child->forked && flags & CLONE_FILES;
+	if (child->shares_table)
+		event_fds_shared();
 	/* Its page of the arena would be free with its parent's end: not from there. */
-	if (own_table)
+	if (own_table || child->shares_table)
 		child->thread = slot_own_thread(child);
 	slot_thread(child);
 	child->thread->handed_over = child->forked ? arena_owner(parent) : 0;
