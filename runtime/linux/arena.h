@@ -25,8 +25,8 @@ struct thread;
  * mapped, arena_take() always gives NULL. */
 void arena_boot(uint32_t owner);
 
-/* In a child of fork: the pages are the parent's, that of each of its threads. With @shares_table they would
- * be the child's as well, and so are all that it took: it takes none. */
+/* In a child of fork: the pages are the parent's, that of each of its threads. With @shares_table their locks
+ * are the child's as well: it has the page that it was given, and takes no other. */
 void arena_forked(bool shares_table);
 void arena_forget(const struct thread *thread);
 

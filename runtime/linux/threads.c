@@ -234,13 +234,14 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	if (flags & CLONE_VM && !(flags & CLONE_VFORK))
 		child->stack = (stack_t){.ss_flags = SS_DISABLE};
 	child->forked = !(flags & CLONE_VM);
-	/* Whose a page is says a lock, and theirs would be one: the child has none. */
 	child->shares_table = child->forked && flags & CLONE_FILES;
 	if (child->shares_table)
 		event_fds_shared();
 	/* Its page of the arena would be free with its parent's end: not from there. */
-	if (own_table || child->shares_table)
+	if (own_table)
 		child->thread = slot_own_thread(child);
+	else if (child->thread == slot_own_thread(child))
+		child->thread = NULL; /* who had the slot before was without a page */
 	slot_thread(child);
 	child->thread->handed_over = child->forked ? arena_owner(parent) : 0;
 	tasks_begin(child->thread, parent, flags);
@@ -250,7 +251,8 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 /* The page is another process's now: the child's own, or that of the image that it executed. */
 static void part_with_page(struct task *child)
 {
-	if (child->thread->page)
+	/* Under a common table of descriptors the lock is both's: it stays, and so does the page. */
+	if (child->thread->page && !child->shares_table)
 		arena_give(child->thread);
 	child->thread = NULL;
 	child->owner = 0;

@@ -343,7 +343,53 @@ static void case_name_spaces_of_numbers(void)
 					  count_of(fd[1]) >= 200 && count_of(fd[1]) < 300);
 }
 
+static int just_end(void *nothing)
+{
+	(void)nothing;
+	return 0;
+}
+
+static int fault_and_end(void *nothing)
+{
+	fault(100);
+	return just_end(nothing);
+}
+
+/* What children have that share one thing with their parent and not the other, and those behind them. */
+static void case_children_that_share(void)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	static const struct {
+		const char *name;
+		int flags;
+		int (*what)(void *);
+	} kinds[] = {
+		{"descriptors", CLONE_FILES, fault_and_end},
+		{"nothing", 0, fault_and_end},
+		{"memory", CLONE_VM, just_end},
+		{"nothing", 0, fault_and_end},
+		{"descriptors", CLONE_FILES, fault_and_end},
+		{"nothing", 0, fault_and_end},
+	};
+	struct perf_event_attr attr = faults();
+	int status, fd;
+
+	attr.inherit = 1;
+	fd = own_event(&attr);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const uint64_t before = count_of(fd);
+		const pid_t child =
+			clone(kinds[i].what, stack + sizeof(stack), kinds[i].flags | SIGCHLD, NULL);
+
+		need(child > 0);
+		need(waitpid(child, &status, 0) == child);
+		say("%s: exit %d, counted: %d\n", kinds[i].name, WEXITSTATUS(status),
+		    kinds[i].what == just_end || count_of(fd) - before >= 100);
+	}
+}
+
 const struct test_case cases[] = {
+	{"children_that_share", case_children_that_share},
 	{"name_spaces_of_numbers", case_name_spaces_of_numbers},
 	{"without_tsc", case_without_tsc},
 	{"fork_beside_events", case_fork_beside_events},
