@@ -520,6 +520,19 @@ def case_too_little_address_space_is_said():
     contains(done.stderr, 'ulimit -v')
 
 
+def case_without_room_for_events_programs_run():
+    """Also those that share memory with their parent for a moment, and a run within the run."""
+    need_room()
+    shares = "import subprocess; print(subprocess.run(['/bin/echo', 'there']).returncode)"
+    for limit in ('-v 1000000', '-f 0'):
+        done = run('bash', '-c', 'ulimit %s; exec "$@" | cat' % limit, '-', TALLY, 'run', '--',
+                   sys.executable, '-c', shares)
+        equal((done.stdout, done.stderr), ('there\n0\n', ''))
+        done = run('bash', '-c', 'ulimit %s; "$@" | cat' % limit, '-', TALLY, 'run', '--',
+                   TALLY, 'run', '--', 'echo', 'there')
+        equal((done.stdout, done.stderr), ('there\n', ''))
+
+
 def case_a_limit_from_outside():
     need_room()
     done = run('sh', '-c', 'ulimit -v 1500000; exec "$@"', 'sh', TALLY, 'run', '--', 'sh', '-c',

@@ -152,6 +152,19 @@ def case_events_of_user_mode_alone_are_counted_there():
     contains(done.stderr, "run the command under 'tally run'")
 
 
+def case_a_run_without_room_for_events_is_one_run():
+    """It has no memory for them: then it says so, and does not start another one."""
+    if run('bash', '-c', 'ulimit -v 1000000; exec "$@"', '-', TALLY, '--version').returncode:
+        skip('the tool itself, as it is built here, needs more than 1 GB')
+    for limit in ('-v 1000000', '-f 0'):
+        for options in ((), ('--pmu=user',)):
+            script = 'ulimit %s; exec "$@" 2>&1 | cat' % limit
+            done = subprocess.run(['bash', '-c', script, '-', TALLY, 'stat', *options, '-e', 'tally::calls', 'true'],
+                                  stdout=subprocess.PIPE, text=True, timeout=60)
+            contains(done.stdout, 'user mode has no room here for events: a limit on memory (ulimit -v)')
+            equal(done.stdout.count('no room'), 1)
+
+
 def case_sums_of_what_the_model_computes_are_the_models():
     sources = {c['event']: c['source'] for c in stat(
         '--pmu=user', '-e', 'tally::calls:u,r0151:u,re860:u', '--', 'true')['counts']}
