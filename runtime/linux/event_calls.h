@@ -40,6 +40,17 @@ event_handler event_ioctl, event_fcntl, event_mmap;
 /* O_NONBLOCK as the program sees it. The pipe itself always has it: event_fds.c. */
 int64_t event_set_nonblocking(uint64_t event, bool on);
 
+/* What fcntl(2) has set of the kernel's event at @fd, for when it becomes ours. */
+struct event_modes {
+	uint32_t flags;
+	int32_t signo;
+	struct event_owner {
+		int32_t type, pid;
+	} owner; /* as F_SETOWN_EX has it */
+};
+void event_modes(int fd, struct event_modes *modes);
+void event_set_modes(int fd, uint64_t event, const struct event_modes *modes);
+
 /* Of event_call_quick(): what ioctl(2)'s @request does, or NULL. */
 typedef int event_switch(uint64_t event, bool group);
 event_switch *event_ioctl_switch(uint32_t request);

@@ -12,12 +12,9 @@
 #include "core/hold.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/event_calls.h"
+#include "runtime/sys.h"
 
 enum { OWNER_PID = 1, OWNER_PGRP = 2 };
-
-struct owner_ex {
-	int32_t type, pid;
-};
 
 /* What the kernel has taken. */
 static int64_t set_owner(uint64_t event, const struct core_owner *to)
@@ -68,11 +65,40 @@ static int64_t set_flags(struct thread *thread, struct syscall *call, uint64_t e
 	return 0;
 }
 
+void event_modes(int fd, struct event_modes *modes)
+{
+	*modes = (struct event_modes){
+		.flags = (uint32_t)sys(__NR_fcntl, fd, F_GETFL),
+		.signo = (int32_t)sys(__NR_fcntl, fd, F_GETSIG),
+	};
+	if (sys(__NR_fcntl, fd, F_GETOWN_EX, &modes->owner))
+		modes->owner = (struct event_owner){0};
+}
+
+/* The kernel keeps them for the pipe, too, to be asked for them. */
+void event_set_modes(int fd, uint64_t event, const struct event_modes *modes)
+{
+	const struct core_owner owner = {
+		.type = modes->owner.type,
+		.pid = modes->owner.pid,
+		.signo = modes->signo,
+		.fd = fd,
+		.async = modes->flags & FASYNC,
+	};
+
+	event_set_nonblocking(event, modes->flags & O_NONBLOCK);
+	if (modes->signo)
+		sys(__NR_fcntl, fd, F_SETSIG, modes->signo);
+	if (modes->owner.pid)
+		sys(__NR_fcntl, fd, F_SETOWN_EX, &modes->owner);
+	set_owner(event, &owner);
+}
+
 int64_t event_fcntl(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	struct core_owner owner = core_named(event)->owner;
 	const int32_t argument = (int32_t)call->args[2];
-	struct owner_ex ex = {0};
+	struct event_owner ex = {0};
 	int64_t result;
 
 	switch ((uint32_t)call->args[1]) {

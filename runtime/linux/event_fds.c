@@ -194,6 +194,12 @@ int64_t event_fd_make(uint32_t event, bool cloexec)
 	return fd;
 }
 
+void event_fd_becomes(uint64_t fd, uint64_t event)
+{
+	event_fds_now();
+	remember(fd, event);
+}
+
 void event_fds_forget(uint64_t first, uint64_t last)
 {
 	if (!table || has_own_numbers())

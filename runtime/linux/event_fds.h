@@ -35,6 +35,9 @@ uint64_t event_fds_now(void);
 /* A number by which this process has the event of that name; @guess may be one. Or negative. */
 int64_t event_fd_of(uint64_t event, int64_t guess);
 
+/* The number @fd is about to be @event's: from now on calls about it are. */
+void event_fd_becomes(uint64_t fd, uint64_t event);
+
 /* Another process has the same table of descriptors from now on: nothing is remembered any more. */
 void event_fds_shared(void);
 

@@ -8,8 +8,10 @@
  */
 #include <asm/errno.h>
 #include <asm/mman.h>
+#include <asm/stat.h>
 #include <linux/fcntl.h>
 #include <linux/perf_event.h>
+#include <linux/stat.h>
 
 #include "core/core.h"
 #include "core/count.h"
@@ -57,6 +59,38 @@ static struct passed *find(int fd)
 		if (passed[i].fd == fd)
 			return &passed[i];
 	return NULL;
+}
+
+static bool is_copy(int fd, int64_t of)
+{
+	enum { KCMP_FILE = 0 };
+	const int64_t self = sys(__NR_getpid);
+
+	return !sys(__NR_kcmp, self, self, KCMP_FILE, fd, of);
+}
+
+/* Events of the kernel's are files of no type. */
+static bool may_be_event(int fd)
+{
+	struct stat file;
+
+	return !sys(__NR_fstat, fd, &file) && !(file.st_mode & S_IFMT);
+}
+
+/* The number by which the event is known that @fd is another number for; or @fd. */
+static int known_number(int fd)
+{
+	int known = fd;
+
+	if (!event_passed_any() || fd < 0)
+		return fd;
+	lock_take(&event_passed_lock);
+	if (!find(fd) && may_be_event(fd))
+		for (unsigned int i = 0; i < nr_passed && known == fd; i++)
+			if (passed[i].fd >= 0 && is_copy(passed[i].fd, fd))
+				known = passed[i].fd;
+	lock_give(&event_passed_lock);
+	return known;
 }
 
 static bool look_up(int fd, struct passed *is)
@@ -313,6 +347,19 @@ static void go_on(const struct passed *from, uint64_t event)
 	core_continue(event, id, &count);
 }
 
+/* Other numbers of this process for the same event, as far as anybody is likely to have them. */
+enum { COPIES_BELOW = 1024 };
+
+/* The descriptor @of, @event's, in the place of what is there, closed by exec if that was. Other threads
+ * that read meanwhile read the one or the other. */
+static void put(int64_t of, uint64_t event, int64_t fd)
+{
+	const int64_t cloexec = sys(__NR_fcntl, fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
+
+	event_fd_becomes((uint64_t)fd, event);
+	sys(__NR_dup3, of, fd, cloexec);
+}
+
 /* The kernel's event at @from->fd becomes one of ours, if that can still be: its task may have
  * ended. */
 static bool take_back(struct thread *thread, const struct passed *from)
@@ -324,18 +371,24 @@ static bool take_back(struct thread *thread, const struct passed *from)
 		.group_fd = from->group_fd,
 		.flags = from->flags,
 	};
-	const unsigned int cloexec = from->flags & PERF_FLAG_FD_CLOEXEC ? O_CLOEXEC : 0;
+	struct event_modes modes;
+	uint64_t event;
 	int64_t fd;
 
 	event_rights(&request.rights);
 	fd = event_open(thread, &request);
 	if (fd < 0)
 		return false;
-	go_on(from, event_of_fd((uint64_t)fd));
-	sys(__NR_dup3, fd, from->fd, cloexec);
+	event = event_of_fd((uint64_t)fd);
+	go_on(from, event);
+	event_modes(from->fd, &modes);
+	for (int64_t copy = 0; copy < COPIES_BELOW; copy++)
+		if (copy != from->fd && is_copy(from->fd, copy))
+			put(fd, event, copy);
+	put(fd, event, from->fd);
 	sys(__NR_close, fd);
 	event_fds_forget((uint64_t)fd, (uint64_t)fd);
-	event_fds_forget((uint64_t)from->fd, (uint64_t)from->fd);
+	event_set_modes(from->fd, event, &modes);
 	return true;
 }
 
@@ -363,6 +416,7 @@ int64_t event_take_back(struct thread *thread, int fd)
 {
 	struct passed next = {.fd = -1};
 
+	fd = known_number(fd);
 	if (!is_passed(fd))
 		return 0;
 	while (next_of_group(fd, &next))
@@ -459,11 +513,14 @@ int64_t event_hand_over(struct thread *thread, int fd, uint64_t event, uint64_t 
 
 int64_t event_passed_mmap(struct thread *thread, struct syscall *call)
 {
-	const int fd = (int)call->args[4];
 	struct passed *found;
 	int64_t result;
+	int fd;
 
-	if (call->args[3] & MAP_ANONYMOUS || !is_passed(fd))
+	if (call->args[3] & MAP_ANONYMOUS)
+		return EVENT_CALL_OTHER;
+	fd = known_number((int)call->args[4]);
+	if (!is_passed(fd))
 		return EVENT_CALL_OTHER;
 	if (take_back_group(thread, fd))
 		return event_mmap(thread, call, event_of_fd((uint64_t)fd));
@@ -494,6 +551,7 @@ int64_t event_passed_output(struct thread *thread, int fd, int own, uint64_t eve
 {
 	struct passed to;
 
+	fd = known_number(fd);
 	if (!look_up(fd, &to))
 		return -EBADF;
 	if (!may_share(&to, core_named(event)))
@@ -503,7 +561,7 @@ int64_t event_passed_output(struct thread *thread, int fd, int own, uint64_t eve
 
 int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
 {
-	const int fd = (int)call->args[0];
+	const int fd = known_number((int)call->args[0]);
 	struct passed from;
 	uint64_t event;
 

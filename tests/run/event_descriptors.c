@@ -226,7 +226,32 @@ static void case_pass(void)
 	say("and behind its end: %d\n", count_of(fd) < 10);
 }
 
+/* An event that was only counted gets a ring: in user mode it becomes another one, which nobody is to see. */
+static void case_a_ring_for_what_was_counted(void)
+{
+	const int fd = own_faults(), copy = fcntl(fd, F_DUPFD, 50);
+	uint64_t before;
+
+	fault(100);
+	TRY(fcntl(fd, F_SETFD, FD_CLOEXEC));
+	TRY(fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC));
+	TRY(fcntl(fd, F_SETSIG, SIGUSR2));
+	TRY(fcntl(fd, F_SETOWN, getpid()));
+	map_ring(fd);
+	say("%d %x", fcntl(fd, F_GETFD), (unsigned int)fcntl(fd, F_GETFL));
+	say(" %d %d", fcntl(fd, F_GETSIG) == SIGUSR2, fcntl(fd, F_GETOWN) == getpid());
+	say(" %d\n", fcntl(copy, F_GETFD));
+	say("counts: %d %d\n", count_of(fd) >= 100, count_of(copy) >= 100);
+	TRY(ioctl(copy, PERF_EVENT_IOC_DISABLE, 0));
+	before = count_of(fd);
+	fault(100);
+	say("stands: %d\n", count_of(fd) == before);
+	close(fd);
+	say("still there: %d\n", count_of(copy) == before);
+}
+
 const struct test_case cases[] = {
+	{"a_ring_for_what_was_counted", case_a_ring_for_what_was_counted},
 	{"numbers", case_numbers},
 	{"no_more_descriptors", case_no_more_descriptors},
 	{"number_beside", case_number_beside},
