@@ -1,34 +1,77 @@
 /* SPDX-License-Identifier: MIT */
-/* A lock that sleeps, for threads of one process. Not to be taken in a signal handler. */
+/*
+ * A lock that sleeps, for threads of one process. Not to be taken in a signal handler.
+ *
+ * A child of vfork(2) is in its parent's memory, and may be killed with locks that nobody else would
+ * give back, while its parent waits for its end. So as long as there is one, a lock says whose it is, each
+ * thread writes down which locks it is about to have, and the parent gives back those of a child that
+ * is gone.
+ */
 #ifndef RUNTIME_LOCK_H
 #define RUNTIME_LOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "runtime/sys.h"
 
-/* 0 free, 1 held, 2 held and somebody sleeps */
+/* 0 free, 1 held, 2 held and somebody sleeps; while there are such children LOCK_OF() of the thread */
 struct lock {
 	uint32_t state;
 };
 
+/* As if somebody slept. */
+#define LOCK_SLEEPERS 2u
+#define LOCK_OF(tid)  ((uint32_t)(tid) << 2 | LOCK_SLEEPERS)
+
 enum { LOCK_FUTEX_WAIT_PRIVATE = 128, LOCK_FUTEX_WAKE_PRIVATE = 129 };
+
+/* How many such children there are; and what is done then: lock.c. */
+extern uint32_t lock_children;
+void lock_take_as(struct lock *lock);
+void lock_forget(struct lock *lock);
+
+static inline bool lock_is_noted(void)
+{
+	return __builtin_expect(__atomic_load_n(&lock_children, __ATOMIC_RELAXED), 0);
+}
+
+/* The parent's, before and after. */
+static inline void lock_child_begins(void)
+{
+	__atomic_add_fetch(&lock_children, 1, __ATOMIC_SEQ_CST);
+}
+
+static inline void lock_child_ended(void)
+{
+	__atomic_sub_fetch(&lock_children, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Gives back what @thread, which is gone, has; whether there was any. */
+struct thread;
+bool lock_give_all_of(struct thread *thread);
 
 static inline void lock_take(struct lock *lock)
 {
 	uint32_t free = 0;
 
+	if (lock_is_noted()) {
+		lock_take_as(lock);
+		return;
+	}
 	if (__atomic_compare_exchange_n(&lock->state, &free, 1, 0, __ATOMIC_ACQUIRE,
 					__ATOMIC_RELAXED))
 		return;
-	while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE))
-		sys(__NR_futex, &lock->state, LOCK_FUTEX_WAIT_PRIVATE, 2, 0);
+	while (__atomic_exchange_n(&lock->state, LOCK_SLEEPERS, __ATOMIC_ACQUIRE))
+		sys(__NR_futex, &lock->state, LOCK_FUTEX_WAIT_PRIVATE, LOCK_SLEEPERS, 0);
 }
 
 static inline void lock_give(struct lock *lock)
 {
-	if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2)
+	if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) & LOCK_SLEEPERS)
 		sys(__NR_futex, &lock->state, LOCK_FUTEX_WAKE_PRIVATE, 1);
+	if (lock_is_noted())
+		lock_forget(lock);
 }
 
 #endif

@@ -221,6 +221,16 @@ static void set_watched(uint64_t start, uint64_t end, bool watched)
 	map_join(start, end);
 }
 
+void memory_interrupted(void)
+{
+	translate_lock();
+	for (struct range *r = map_from(0); r; r = map_next(r))
+		if (r->kind != RANGE_OWN && may_write(r) &&
+		    !sys(__NR_mprotect, r->start, r->end - r->start, memory_readable(r->prot)))
+			r->watched = false;
+	translate_unlock();
+}
+
 /*
  * Where @alias shows the same bytes of a file as the range from @start to @end, which lies in
  * @range; false where it does not.

@@ -68,6 +68,10 @@ bool memory_written(uint64_t address);
  */
 bool memory_unwatch_all(void);
 
+/* Who was killed in the middle of that may have left a page watched that is not noted as one: none is from
+ * now on. When nothing is translated of them any more. */
+void memory_interrupted(void);
+
 /* The same for the pages from @start on, which a call is about to write to. */
 void memory_unwatch(uint64_t start, size_t size);
 

@@ -258,6 +258,16 @@ static void part_with_page(struct task *child)
 	child->owner = 0;
 }
 
+/* Of a child that executes another image, or ends by itself, there are none. */
+static void give_locks_back(const struct task *child)
+{
+	/* What has been handed over is another process's by now. */
+	if (child->handed_over || !lock_give_all_of(child->thread))
+		return;
+	translate_interrupted(child->thread);
+	memory_interrupted();
+}
+
 /* The child is not there, or has gone, or has memory of its own by now. */
 static void discard(struct task *child, bool born)
 {
@@ -332,7 +342,13 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 		*stack = (uint64_t)(size ? slot_runtime_stack(child) : child->thread->stack);
 		if (size)
 			*size = RUNTIME_STACK_SIZE;
+		if (vfork)
+			lock_child_begins();
 		result = clone_pass(call, child);
+		if (vfork) {
+			give_locks_back(child);
+			lock_child_ended();
+		}
 		/* A thread may have ended by now, and its slot be another's. */
 		if (result < 0 || vfork)
 			discard(child, result >= 0);

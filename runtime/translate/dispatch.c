@@ -145,6 +145,17 @@ static void empty(struct cache *cache)
 	__atomic_store_n(&emptying, 0, __ATOMIC_SEQ_CST);
 }
 
+void translate_interrupted(struct thread *thread)
+{
+	struct cache *cache;
+
+	lock_take(&lock);
+	thread->inside = 0;
+	for (unsigned int n = 0; (cache = cache_number(n)); n++)
+		empty(cache);
+	lock_give(&lock);
+}
+
 /* ---- in and out ---- */
 
 /* Nothing of what the thread did inside comes after that. */

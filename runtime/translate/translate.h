@@ -43,6 +43,9 @@ void translate_thread_gone(struct thread *thread);
 /* @thread is about to have a child with memory of its own. */
 void translate_forking(const struct thread *thread);
 
+/* @thread was killed with the translator's lock, which has been given back: what it was at is forgotten. */
+void translate_interrupted(struct thread *thread);
+
 /* In a forked child: @thread, made known or not, is the only one. */
 void translate_forked(struct thread *thread);
 

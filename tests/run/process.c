@@ -2,10 +2,12 @@
 /* Processes: how they are begun by fork(2), vfork(2) and spawning, among threads and in trees. */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -235,7 +237,67 @@ static void case_process_wide(void)
 	say("comm %s", name);
 }
 
+/* Code that is new each time, all of it executed once. */
+static unsigned char *code;
+static size_t next_code;
+
+enum { CODE_SIZE = 64 << 20 };
+
+static void execute_new_code(void)
+{
+	static const unsigned char is[] = {0xb8, 1, 2, 3, 4, 0x90, 0xeb, 0, 0x90, 0xc3};
+	unsigned char *at = code + next_code;
+
+	next_code = (next_code + 64) % CODE_SIZE;
+	memcpy(at, is, sizeof(is));
+	((int (*)(void))at)();
+}
+
+/* Who is told a number on @from ends that process, at any time within milliseconds. */
+static void kill_whom_one_is_told(int from)
+{
+	unsigned int random = 1;
+	pid_t child;
+
+	while (read(from, &child, sizeof(child)) == sizeof(child)) {
+		random = random * 1103515245 + 12345;
+		usleep((random >> 16) % 3000);
+		kill(child, SIGKILL);
+	}
+	_exit(0);
+}
+
+static void case_killed_in_its_parents_memory(void)
+{
+	int ends[2], status, killed = 0;
+
+	code = mmap(NULL, CODE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	need(code != MAP_FAILED && !pipe(ends));
+	if (!fork()) {
+		close(ends[1]);
+		kill_whom_one_is_told(ends[0]);
+	}
+	for (int i = 0; i < 150; i++) {
+		pid_t child = vfork();
+
+		if (!child) {
+			const pid_t self = getpid();
+
+			if (write(ends[1], &self, sizeof(self)) != sizeof(self))
+				_exit(1);
+			for (;;)
+				execute_new_code();
+		}
+		need(waitpid(child, &status, 0) == child);
+		killed += WIFSIGNALED(status);
+		execute_new_code();
+	}
+	say("killed: %d\n", killed);
+}
+
 const struct test_case cases[] = {
+	{"killed_in_its_parents_memory", case_killed_in_its_parents_memory},
 	{"fork_among_threads", case_fork_among_threads},
 	{"spawn", case_spawn},
 	{"after_killed_processes", case_after_killed_processes},
