@@ -386,11 +386,45 @@ static bool is_canonical(uint64_t address)
 	return (uint64_t)((int64_t)(address << 16) >> 16) == address;
 }
 
+/* Between these alone memory_code() finds anything, unless both are 0. */
+static uint64_t looked_from, looked_to;
+
+static bool can_be_read(uint64_t page)
+{
+	return !sys(__NR_madvise, page, PAGE, MADV_POPULATE_READ);
+}
+
+bool memory_look_ahead(uint64_t pc)
+{
+	const struct range *range = map_at(pc);
+	const uint64_t page = PAGE_DOWN(pc);
+
+	if (confined() || !range || !(range->prot & PROT_EXEC) || may_change(range) ||
+	    !can_be_read(page))
+		return false;
+	looked_from = page;
+	looked_to = page + PAGE;
+	if (looked_to < range->end && can_be_read(looked_to))
+		looked_to += PAGE;
+	return true;
+}
+
+void memory_looked_ahead(void)
+{
+	looked_from = looked_to = 0;
+}
+
 int memory_code(uint64_t pc, struct code_range *code)
 {
 	const struct range *range = map_at(pc), *next;
 	struct maps_entry entry;
 
+	if (looked_to) {
+		if (pc < looked_from || pc >= looked_to)
+			return SEGV_MAPERR;
+		*code = (struct code_range){looked_from, looked_to, false};
+		return 0;
+	}
 	if (pc >= ADDRESS_MAX)
 		return is_canonical(pc) ? SEGV_MAPERR : SI_KERNEL;
 	if (range && range->prot & PROT_EXEC) {

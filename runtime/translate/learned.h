@@ -14,12 +14,13 @@
 void learned_begin(void);
 
 /*
- * The same, with it. Puts what its elders had to translate for
- * @cache into @cache, as far as it is code that cannot change, and there is room.
+ * Likewise, with the translator's lock. Puts what its elders had to translate for @cache, where the
+ * caller is, into it, as far as it is code that cannot change, and there is room; some of it, if it
+ * is much.
  */
 void learned_take(struct cache *cache);
 
-/* The child: @cache has been made by now, or not. */
+/* In the child. */
 void learned_forked(void);
 
 /* With the translator locked: code for @pc has been made, to be arrived at like that. */

@@ -98,6 +98,17 @@ void *memory_more(size_t size, bool code)
 		    code ? MAP_32BIT : 0);
 }
 
+bool memory_look_ahead(uint64_t pc)
+{
+	struct code_range range;
+
+	return !memory_code(pc, &range) && !range.writable;
+}
+
+void memory_looked_ahead(void)
+{
+}
+
 void *memory_common(size_t size)
 {
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -172,6 +172,14 @@ void memory_populate(uint64_t start, uint64_t end);
 int memory_code(uint64_t pc, struct code_range *range);
 
 /*
+ * The same for code that nobody is about to execute: whether there is some at @pc that cannot change
+ * and can be read, be its file as long as it was. Asks for no more than a page behind it, and until
+ * memory_looked_ahead() nothing else is code.
+ */
+bool memory_look_ahead(uint64_t pc);
+void memory_looked_ahead(void);
+
+/*
  * Code from the pages @start to @end, which memory_code() called writable, gets translated: takes
  * write permission from them, and from writable aliases of theirs, until they are written to.
  * Called with the translator locked.

@@ -142,7 +142,6 @@ static bool has_many_caches(uint64_t program)
 	       host_thread()->lookup == &cache_number(0)->lookup && agrees(program);
 }
 
-/* Without memory for the model's cache the thread stays where it is, and is told. */
 /* Nobody but children calls it. */
 static __attribute__((noinline)) void of_children(long n)
 {
@@ -178,6 +177,7 @@ static bool learns(uint64_t n)
 	return cache_find(cache, (uint64_t)of_children);
 }
 
+/* Without memory for the model's cache the thread stays where it is, and is told. */
 static bool is_refused(uint64_t program)
 {
 	/* The same cache as that of counts(), since there are few. */

@@ -269,7 +269,8 @@ static void kill_whom_one_is_told(int from)
 
 static void case_killed_in_its_parents_memory(void)
 {
-	int ends[2], status, killed = 0;
+	volatile int killed = 0;
+	int ends[2], status;
 
 	code = mmap(NULL, CODE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -290,7 +291,7 @@ static void case_killed_in_its_parents_memory(void)
 				execute_new_code();
 		}
 		need(waitpid(child, &status, 0) == child);
-		killed += WIFSIGNALED(status);
+		killed = killed + (WIFSIGNALED(status) != 0);
 		execute_new_code();
 	}
 	say("killed: %d\n", killed);
