@@ -407,6 +407,8 @@ static int breakpoint_kind(const struct perf_event_attr *attr)
 	default:
 		return -EINVAL;
 	}
+	if (attr->bp_type == HW_BREAKPOINT_X)
+		length = 1; /* as processors are told */
 	if (is_kernels(attr->bp_addr, length))
 		return attr->exclude_kernel ? -EINVAL : CORE_ZERO;
 	return CORE_BREAKPOINT;

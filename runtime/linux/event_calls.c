@@ -47,6 +47,7 @@ static int64_t event_readv(struct thread *thread, struct syscall *call, uint64_t
 {
 	struct vector vector;
 	int64_t total = 0;
+	bool any = false;
 
 	(void)thread;
 	if (call->args[2] > VECTORS)
@@ -56,7 +57,10 @@ static int64_t event_readv(struct thread *thread, struct syscall *call, uint64_t
 			return -EFAULT;
 		if ((int64_t)vector.length < 0)
 			return -EINVAL;
+		any |= vector.length != 0;
 	}
+	if (!any)
+		return 0;
 	for (uint64_t i = 0; i < call->args[2]; i++) {
 		if (copy_in(&vector, call->args[1] + i * sizeof(vector), sizeof(vector)))
 			return total ? total : -EFAULT;
@@ -74,9 +78,11 @@ static int64_t event_readv(struct thread *thread, struct syscall *call, uint64_t
 /* At the place where the file stands; it has no other. */
 static int64_t event_preadv2(struct thread *thread, struct syscall *call, uint64_t event)
 {
+	if (call->args[3] != UINT64_MAX)
+		return -ESPIPE;
 	if (call->args[5] & ~(uint64_t)RWF_HIPRI)
 		return -EOPNOTSUPP;
-	return call->args[3] == UINT64_MAX ? event_readv(thread, call, event) : -ESPIPE;
+	return event_readv(thread, call, event);
 }
 
 /* ---- what cannot be done ---- */
@@ -109,7 +115,10 @@ static int64_t event_unsupported(struct thread *thread, struct syscall *call, ui
 static int64_t event_advised(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	(void)thread, (void)event;
-	return (int)call->args[3] < 0 || (int)call->args[3] > POSIX_FADV_NOREUSE ? -EINVAL : 0;
+	return (int64_t)call->args[2] < 0 || (int)call->args[3] < 0 ||
+			       (int)call->args[3] > POSIX_FADV_NOREUSE
+		       ? -EINVAL
+		       : 0;
 }
 
 static int64_t event_no_file(struct thread *thread, struct syscall *call, uint64_t event)

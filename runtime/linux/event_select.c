@@ -6,7 +6,9 @@
 #include <linux/time_types.h>
 
 #include "runtime/linux/copy.h"
+#include "runtime/linux/event_fds.h"
 #include "runtime/linux/memory.h"
+#include "runtime/linux/proc.h"
 #include "runtime/sys.h"
 
 /* Of descriptors that a set may have: sysctl fs.nr_open. */
@@ -30,7 +32,7 @@ static bool has(const uint64_t *set, uint32_t fd)
 	return set[fd / 64] >> fd % 64 & 1;
 }
 
-static int64_t sets_in(struct sets *sets, const struct syscall *call)
+static int64_t sets_in(const struct sets *sets, const struct syscall *call)
 {
 	for (unsigned int i = 0; i < SETS; i++)
 		if (call->args[1 + i] &&
@@ -139,14 +141,55 @@ static int64_t select_list(struct thread *thread, struct syscall *call, struct e
 	return result;
 }
 
+/* How many there are, if one of them is an event; else 0. */
+static uint32_t descriptors_in(const struct sets *sets)
+{
+	uint32_t nr = 0;
+	bool any = false;
+
+	for (uint32_t word = 0; word < sets->words; word++) {
+		uint64_t bits =
+			sets->wanted[0][word] | sets->wanted[1][word] | sets->wanted[2][word];
+
+		for (; bits; bits &= bits - 1, nr++)
+			any |= event_of_fd(64 * word + (uint32_t)__builtin_ctzl(bits)) != 0;
+	}
+	return any ? nr : 0;
+}
+
+static int64_t select_sets(struct thread *thread, struct syscall *call, const struct sets *sets)
+{
+	struct event_list list = {0};
+	uint32_t nr;
+	int64_t result;
+
+	if (sets_in(sets, call))
+		return EVENT_CALL_OTHER;
+	nr = descriptors_in(sets);
+	if (!nr)
+		return EVENT_CALL_OTHER;
+	if (!event_list_make(&list, nr))
+		return -ENOMEM;
+	result = select_list(thread, call, &list, sets);
+	event_list_free(&list, nr);
+	return result;
+}
+
+/* The kernel looks at no more than there is room for in the table of descriptors. */
+static uint32_t limited(uint32_t nr)
+{
+	const int32_t room = nr > 64 * FEW_WORDS ? proc_descriptors() : 0;
+
+	return room > 0 && nr > (uint32_t)room ? (uint32_t)room : nr;
+}
+
 int64_t event_select(struct thread *thread, struct syscall *call)
 {
-	const uint32_t nr = (uint32_t)call->args[0], words = (nr + 63) / 64;
+	const uint32_t nr = limited((uint32_t)call->args[0]), words = (nr + 63) / 64;
 	const size_t size = 2 * SETS * words * sizeof(uint64_t);
 	struct sets sets = {.nr = nr, .words = words};
 	uint64_t few[2 * SETS * FEW_WORDS] = {0}, *memory = few;
-	struct event_list list = {0};
-	int64_t result = -ENOMEM;
+	int64_t result;
 
 	if (!nr || nr > MOST)
 		return EVENT_CALL_OTHER;
@@ -158,12 +201,7 @@ int64_t event_select(struct thread *thread, struct syscall *call)
 		sets.wanted[i] = memory + 2 * i * words;
 		sets.seen[i] = sets.wanted[i] + words;
 	}
-	if (sets_in(&sets, call)) {
-		result = EVENT_CALL_OTHER;
-	} else if (event_list_make(&list, nr)) {
-		result = select_list(thread, call, &list, &sets);
-		event_list_free(&list, nr);
-	}
+	result = select_sets(thread, call, &sets);
 	if (memory != few)
 		memory_free(memory, size);
 	return result;

@@ -66,6 +66,11 @@ int32_t proc_tracer_of(int32_t tid)
 	return number_in_status(tid, "TracerPid");
 }
 
+int32_t proc_descriptors(void)
+{
+	return number_in_status((int32_t)sys(__NR_getpid), "FDSize");
+}
+
 uint64_t proc_name_space(void)
 {
 	struct stat file;

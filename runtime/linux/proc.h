@@ -19,6 +19,9 @@ uint32_t proc_device_type(const char *name);
 int32_t proc_process_of(int32_t tid);
 int32_t proc_tracer_of(int32_t tid);
 
+/* For how many descriptors this process's table has room; 0: there is no /proc. */
+int32_t proc_descriptors(void);
+
 /* Which name space this process's numbers are in, as an inode; 0: there is no /proc. */
 uint64_t proc_name_space(void);
 
