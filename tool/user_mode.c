@@ -207,8 +207,9 @@ int tool_choose_counting(struct tool_counting *counting, const struct tool_comma
 	if (found < 0)
 		return found;
 	if (has_entered() && !tally_user_mode())
-		return tool_fail("user mode has no room here for events: a limit on memory (ulimit -v) or on the size of "
-				 "files (ulimit -f) is too low; it wants 2 GB of both, and uses little of it");
+		return tool_fail(
+			"user mode has no room here for events: most likely a limit on memory (ulimit -v) or on "
+			"the size of files (ulimit -f) is too low; it wants 2 GB of both, and uses little of it");
 	if (counting->pmu == TOOL_PMU_AUTO && parse.index < argc && !in_user_mode())
 		counting->own = own;
 	if (counting->pmu != TOOL_PMU_USER || in_user_mode())

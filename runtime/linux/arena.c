@@ -28,6 +28,7 @@ static struct {
 	/* The kernel does not refuse a lock that this process has already. Of pages that are this
 	 * process's the incarnation that it has; 0: it has none. */
 	uint32_t ours[ARENA_PAGES];
+	uint64_t lent[ARENA_PAGES / 64]; /* of these, as bits, those that arena_lend() says */
 	/* Likewise numbers of threads that have no page, as bits. */
 	uint64_t numbers[ARENA_INCARNATIONS / 64];
 	bool numbered; /* some are set */
@@ -285,12 +286,25 @@ static bool is_on_its_way(const struct thread *thread)
 	       (!pid || !tasks_agree(&thread->events) || sys(__NR_kill, pid, 0) != -ESRCH);
 }
 
+/* Of a page that is lent, whether who has it has ended; then it is nobody's. */
+static void take_back(uint32_t page)
+{
+	const uint64_t bit = 1UL << page % 64;
+
+	if (!(__atomic_load_n(&arena.lent[page / 64], __ATOMIC_RELAXED) & bit) ||
+	    __atomic_load_n(&thread_at(page)->events.live, __ATOMIC_ACQUIRE))
+		return;
+	__atomic_fetch_and(&arena.lent[page / 64], ~bit, __ATOMIC_RELAXED);
+	__atomic_store_n(&arena.ours[page], 0, __ATOMIC_RELEASE);
+}
+
 /* Locks the page, unless it is somebody's, or on its way to somebody. */
 static bool take(uint32_t page)
 {
 	struct thread *thread = thread_at(page);
 
 	memory_populate((uint64_t)thread, (uint64_t)thread + PAGE);
+	take_back(page);
 	if (is_ours(page) || lock(F_SETLK, F_WRLCK, page, 1))
 		return false;
 	if (is_on_its_way(thread) || (thread->events.events && !arena_events())) {
@@ -397,6 +411,9 @@ uint32_t arena_hand_over(struct thread *thread)
 	/* A vfork child's page is its parent's to lock, and of no interest without events. */
 	if (!thread || !thread->page || (thread->task->vfork && !core_nr_events()))
 		return 0;
+	/* The next image has another table of descriptors, and the lock stays with this one. */
+	if (thread->task->shares_table)
+		return 0;
 	__atomic_store_n(&thread->handed_over, arena_owner(thread), __ATOMIC_RELEASE);
 	return arena_owner(thread);
 }
@@ -405,6 +422,12 @@ void arena_give(struct thread *thread)
 {
 	arena_forget(thread);
 	lock(F_SETLK, F_UNLCK, thread->page, 1);
+}
+
+void arena_lend(const struct thread *thread)
+{
+	__atomic_fetch_or(&arena.lent[thread->page / 64], 1UL << thread->page % 64,
+			  __ATOMIC_RELAXED);
 }
 
 bool arena_is_still(uint32_t owner)

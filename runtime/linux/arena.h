@@ -71,6 +71,8 @@ void arena_expect(struct thread *thread);
 
 /* Another process has the page now, or will have it soon. */
 void arena_give(struct thread *thread);
+/* The same, but the locks of this one are that one's as well: none takes it before its task has ended. */
+void arena_lend(const struct thread *thread);
 
 /*
  * The page of a thread that was @owner and is no more, which a slot still has. Whether it is still

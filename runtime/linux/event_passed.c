@@ -8,6 +8,7 @@
  */
 #include <asm/errno.h>
 #include <asm/mman.h>
+#include <asm/poll.h>
 #include <asm/stat.h>
 #include <linux/fcntl.h>
 #include <linux/perf_event.h>
@@ -24,6 +25,7 @@
 #include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/proc.h"
+#include "runtime/linux/task.h"
 #include "runtime/linux/tasks.h"
 #include "runtime/lock.h"
 #include "runtime/string.h"
@@ -64,7 +66,7 @@ static struct passed *find(int fd)
 static bool is_copy(int fd, int64_t of)
 {
 	enum { KCMP_FILE = 0 };
-	const int64_t self = sys(__NR_getpid);
+	const int64_t self = task_self()->pid;
 
 	return !sys(__NR_kcmp, self, self, KCMP_FILE, fd, of);
 }
@@ -75,22 +77,6 @@ static bool may_be_event(int fd)
 	struct stat file;
 
 	return !sys(__NR_fstat, fd, &file) && !(file.st_mode & S_IFMT);
-}
-
-/* The number by which the event is known that @fd is another number for; or @fd. */
-static int known_number(int fd)
-{
-	int known = fd;
-
-	if (!event_passed_any() || fd < 0)
-		return fd;
-	lock_take(&event_passed_lock);
-	if (!find(fd) && may_be_event(fd))
-		for (unsigned int i = 0; i < nr_passed && known == fd; i++)
-			if (passed[i].fd >= 0 && is_copy(passed[i].fd, fd))
-				known = passed[i].fd;
-	lock_give(&event_passed_lock);
-	return known;
 }
 
 static bool look_up(int fd, struct passed *is)
@@ -112,6 +98,23 @@ static bool is_passed(int fd)
 	struct passed is;
 
 	return look_up(fd, &is);
+}
+
+/* The number by which the event is known that @fd is another number for; or @fd. */
+static int known_number(int fd)
+{
+	int known = fd;
+
+	if (!event_passed_any() || fd < 0)
+		return fd;
+	if (is_passed(fd) || !may_be_event(fd))
+		return fd;
+	lock_take(&event_passed_lock);
+	for (unsigned int i = 0; i < nr_passed && known == fd; i++)
+		if (passed[i].fd >= 0 && is_copy(passed[i].fd, fd))
+			known = passed[i].fd;
+	lock_give(&event_passed_lock);
+	return known;
 }
 
 /* Room for one more: without it nothing is passed that could come to lead a group. */
@@ -348,7 +351,7 @@ static void go_on(const struct passed *from, uint64_t event)
 }
 
 /* Other numbers of this process for the same event, as far as anybody is likely to have them. */
-enum { COPIES_BELOW = 1024 };
+enum { COPIES_BELOW = 1024, COPIES_AT_ONCE = 256 };
 
 /* The descriptor @of, @event's, in the place of what is there, closed by exec if that was. Other threads
  * that read meanwhile read the one or the other. */
@@ -358,6 +361,22 @@ static void put(int64_t of, uint64_t event, int64_t fd)
 
 	event_fd_becomes((uint64_t)fd, event);
 	sys(__NR_dup3, of, fd, cloexec);
+}
+
+/* Likewise where it has other numbers. */
+static void put_copies(int64_t of, uint64_t event, int fd)
+{
+	struct pollfd open[COPIES_AT_ONCE];
+
+	for (int first = 0; first < COPIES_BELOW; first += COPIES_AT_ONCE) {
+		for (int i = 0; i < COPIES_AT_ONCE; i++)
+			open[i] = (struct pollfd){.fd = first + i};
+		sys(__NR_poll, open, COPIES_AT_ONCE, 0);
+		for (int i = 0; i < COPIES_AT_ONCE; i++)
+			if (!(open[i].revents & POLLNVAL) && first + i != fd &&
+			    is_copy(fd, first + i))
+				put(of, event, first + i);
+	}
 }
 
 /* The kernel's event at @from->fd becomes one of ours, if that can still be: its task may have
@@ -382,9 +401,7 @@ static bool take_back(struct thread *thread, const struct passed *from)
 	event = event_of_fd((uint64_t)fd);
 	go_on(from, event);
 	event_modes(from->fd, &modes);
-	for (int64_t copy = 0; copy < COPIES_BELOW; copy++)
-		if (copy != from->fd && is_copy(from->fd, copy))
-			put(fd, event, copy);
+	put_copies(fd, event, from->fd);
 	put(fd, event, from->fd);
 	sys(__NR_close, fd);
 	event_fds_forget((uint64_t)fd, (uint64_t)fd);
@@ -561,10 +578,13 @@ int64_t event_passed_output(struct thread *thread, int fd, int own, uint64_t eve
 
 int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
 {
-	const int fd = known_number((int)call->args[0]);
 	struct passed from;
 	uint64_t event;
+	int fd;
 
+	if (_IOC_TYPE((uint32_t)call->args[1]) != '$')
+		return EVENT_CALL_OTHER;
+	fd = known_number((int)call->args[0]);
 	switch ((uint32_t)call->args[1]) {
 	case PERF_EVENT_IOC_ENABLE:
 	case PERF_EVENT_IOC_DISABLE:

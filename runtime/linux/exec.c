@@ -20,6 +20,7 @@
 #include "runtime/linux/signal.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/linux/task.h"
+#include "runtime/linux/tasks.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
@@ -158,6 +159,7 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 {
 	char handover[HANDOVER_MAX];
 	const uint32_t owner = arena_hand_over(thread);
+	const bool leaves_page = thread && thread->page && thread->task->shares_table;
 	struct lists lists = {0};
 	int64_t error;
 
@@ -173,7 +175,9 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 		/* Of a vfork child it is its parent's memory, which stays. */
 		thread->events.views = thread->task->vfork ? 0 : event_maps_owner();
 	}
-	if (!error && thread)
+	if (!error && leaves_page)
+		tasks_end(thread);
+	else if (!error && thread)
 		tell_before(thread, exec);
 	if (!error) {
 		error = make(thread, __NR_execveat, (uint64_t)descriptors.runtime, (uint64_t) "",

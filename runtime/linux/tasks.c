@@ -391,6 +391,16 @@ uint32_t tasks_find(int32_t tid)
 	return page;
 }
 
+/* Of the threads of a process that live, one. */
+static bool speaks_for_process(uint32_t page)
+{
+	for (uint32_t before = 1; before < page; before++)
+		if (core_task(before)->live &&
+		    core_task(before)->process == core_task(page)->process)
+			return false;
+	return true;
+}
+
 void tasks_queue_to_group(int32_t group, const siginfo_t *info)
 {
 	for_each_page(page) {
@@ -398,7 +408,7 @@ void tasks_queue_to_group(int32_t group, const siginfo_t *info)
 
 		struct task_numbers numbers;
 
-		if (task->live && task->tid == task->pid && tasks_numbers(task, &numbers) &&
+		if (task->live && speaks_for_process(page) && tasks_numbers(task, &numbers) &&
 		    sys(__NR_getpgid, numbers.pid) == group)
 			sys(__NR_rt_sigqueueinfo, numbers.pid, info->si_signo, info);
 	}

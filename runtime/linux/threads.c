@@ -251,8 +251,9 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 /* The page is another process's now: the child's own, or that of the image that it executed. */
 static void part_with_page(struct task *child)
 {
-	/* Under a common table of descriptors the lock is both's: it stays, and so does the page. */
-	if (child->thread->page && !child->shares_table)
+	if (child->thread->page && child->shares_table)
+		arena_lend(child->thread);
+	else if (child->thread->page)
 		arena_give(child->thread);
 	child->thread = NULL;
 	child->owner = 0;

@@ -161,7 +161,7 @@ def case_a_run_without_room_for_events_is_one_run():
             script = 'ulimit %s; exec "$@" 2>&1 | cat' % limit
             done = subprocess.run(['bash', '-c', script, '-', TALLY, 'stat', *options, '-e', 'tally::calls', 'true'],
                                   stdout=subprocess.PIPE, text=True, timeout=60)
-            contains(done.stdout, 'user mode has no room here for events: a limit on memory (ulimit -v)')
+            contains(done.stdout, 'user mode has no room here for events: most likely a limit on memory (ulimit -v)')
             equal(done.stdout.count('no room'), 1)
 
 
