@@ -657,7 +657,32 @@ static void case_hole(void)
 	say("threads: %ld\n", went);
 }
 
+/* Two children have executed what is no more when the parent has another one. */
+static void case_cut_off_behind_children(void)
+{
+	static const unsigned char seven[] = {0xb8, 7, 0, 0, 0, 0xc3};
+	const int file = memfd_create("code", MFD_CLOEXEC);
+	int (*cut)(void);
+	int status;
+
+	need(file >= 0 && !ftruncate(file, 4096) &&
+	     pwrite(file, seven, sizeof(seven), 100) == sizeof(seven));
+	cut = (int (*)(void))(
+		(char *)mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0) + 100);
+	for (int i = 0; i < 4; i++) {
+		if (i == 2)
+			need(!ftruncate(file, 0));
+		pid_t child = fork();
+
+		if (!child)
+			_exit(i < 2 ? cut() : 8);
+		need(waitpid(child, &status, 0) == child);
+		say_status("child", status);
+	}
+}
+
 const struct test_case cases[] = {
+	{"cut_off_behind_children", case_cut_off_behind_children},
 	{"not_to_be_read", case_not_to_be_read},
 	{"hole", case_hole},
 	{"written_again", case_written_again},
