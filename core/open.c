@@ -106,6 +106,19 @@ static bool has_clock(const struct perf_event_attr *attr)
 	}
 }
 
+/* Processors that have call stacks have them instead of other branches. */
+static bool mixes_call_stack(const struct perf_event_attr *attr)
+{
+	const uint64_t others = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_ANY_CALL |
+				PERF_SAMPLE_BRANCH_ANY_RETURN | PERF_SAMPLE_BRANCH_IND_CALL |
+				PERF_SAMPLE_BRANCH_ABORT_TX | PERF_SAMPLE_BRANCH_IN_TX |
+				PERF_SAMPLE_BRANCH_NO_TX | PERF_SAMPLE_BRANCH_COND |
+				PERF_SAMPLE_BRANCH_IND_JUMP | PERF_SAMPLE_BRANCH_CALL;
+
+	return attr->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK &&
+	       attr->branch_sample_type & others;
+}
+
 /* Returns the kind. */
 static int check_event(const struct core_event *event, const struct core_target *target,
 		       const struct core_rights *rights)
@@ -121,6 +134,8 @@ static int check_event(const struct core_event *event, const struct core_target 
 		return -EINVAL;
 	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK && has_no_branches(attr))
 		return -EOPNOTSUPP;
+	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK && mixes_call_stack(attr))
+		return -EINVAL;
 	kind = core_encoding(attr);
 	if (kind < 0)
 		return kind;

@@ -69,6 +69,33 @@ static void never_less(uint64_t *time, uint64_t *told)
 	*told = *time;
 }
 
+/* Who has read on both sides of this reads once more. */
+static void part(struct perf_event_mmap_page *page)
+{
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	__atomic_store_n(&page->lock, page->lock + 2, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+/*
+ * The thread that is counted reads while another one writes, which the kernel's pages never see: they are
+ * written on its processor. So it may find an odd lock, twice the same, and what lies between has to be true.
+ * An index leads to rdpmc, which waits for the end (core_rdpmc()): it comes first, and goes last.
+ */
+static void tell_count(struct perf_event_mmap_page *page, uint32_t index, int64_t offset)
+{
+	if (index) {
+		page->index = index;
+		part(page);
+		page->offset = offset;
+	} else {
+		page->offset = offset;
+		part(page);
+		page->index = index;
+	}
+	part(page);
+}
+
 static void tell(struct core_event *event, const struct core_ring *ring,
 		 struct perf_event_mmap_page *page)
 {
@@ -79,12 +106,11 @@ static void tell(struct core_event *event, const struct core_ring *ring,
 
 	never_less(&count.enabled, &event->told_enabled);
 	never_less(&count.running, &event->told_running);
-	page->index = 0;
-	page->offset = (int64_t)count.value;
-	if (running && is_counter(event) && is_of_reader(event, ring)) {
-		page->index = event->kind + 1U;
-		page->offset = (int64_t)(event->count.value + event->ended.value - event->start);
-	}
+	if (running && is_counter(event) && is_of_reader(event, ring))
+		tell_count(page, event->kind + 1U,
+			   (int64_t)(event->count.value + event->ended.value - event->start));
+	else
+		tell_count(page, 0, (int64_t)count.value);
 	page->time_enabled = count.enabled;
 	page->time_running = count.running;
 	page->cap_bit0_is_deprecated = 1;

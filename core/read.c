@@ -179,6 +179,11 @@ bool core_rdpmc(struct core_task *task, uint32_t index, uint64_t *value)
 {
 	if (index >= CORE_HARDWARE_KINDS || !task->events)
 		return false;
+	/* Somebody may be about to say that it is not to be read. */
+	if (__atomic_load_n(&task->lock, __ATOMIC_ACQUIRE)) {
+		core_task_lock(task);
+		core_task_unlock(task);
+	}
 	*value = core_counter_read(task, (enum core_kind)index);
 	return true;
 }

@@ -245,7 +245,7 @@ static void put_memory(struct core_output *out, const struct gathered *sample)
 	if (type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
 		core_output_put_u64(out, cause->latency);
 	if (type & PERF_SAMPLE_DATA_SRC)
-		core_output_put_u64(out, cause->source);
+		core_output_put_u64(out, cause->source ? cause->source : SOURCE_UNKNOWN);
 	if (type & PERF_SAMPLE_TRANSACTION)
 		core_output_put_u64(out, 0);
 }

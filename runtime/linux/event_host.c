@@ -137,6 +137,9 @@ static void own_usage(struct core_used *used)
 	enum { OF_THREAD = 1 };
 	struct rusage usage = {0};
 
+	/* While nobody samples records are not taken in, and what is known is of then. */
+	if (!(thread_self()->events.sampled & CORE_KINDS_FAULTS))
+		faults_drain(thread_self());
 	sys(__NR_getrusage, OF_THREAD, &usage);
 	faults_known(task_self(), &usage);
 	used->minor_faults = (uint64_t)usage.ru_minflt;

@@ -220,6 +220,9 @@ static int64_t check_interpreter(struct exec *exec, const struct image *program)
 	return 0;
 }
 
+/* PR_GET_MDWE, 6.3: older kernels know nothing of it. */
+enum { GET_MDWE = 66 };
+
 static int64_t check_program(struct exec *exec)
 {
 	struct image image;
@@ -227,6 +230,8 @@ static int64_t check_program(struct exec *exec)
 	switch (image_read(&image, exec->program)) {
 	case IMAGE_GOOD:
 		exec->native = is_runtime(exec->program) ? "" : privileges(exec->program);
+		if (!exec->native && sys(__NR_prctl, GET_MDWE, 0, 0, 0, 0) > 0)
+			exec->native = "executed where memory that is written cannot become code";
 		return exec->native ? 0 : check_interpreter(exec, &image);
 	case IMAGE_32_BIT:
 		exec->native = "a 32-bit program";

@@ -234,8 +234,9 @@ void linux_syscall(struct thread *thread)
 	while (result == SYSCALL_NOT_MADE && was_only_kicked(thread));
 	if (result == SYSCALL_REGISTERS_SET)
 		return;
-	if (result == SYSCALL_NOT_MADE)
+	if (result == SYSCALL_NOT_MADE) {
 		regs->rip -= 2; /* onto the syscall instruction */
-	else
+		tasks_uncount(thread);
+	} else
 		regs->gpr[REG_RAX] = (uint64_t)result;
 }

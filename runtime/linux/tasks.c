@@ -321,6 +321,15 @@ bool tasks_affords(struct thread *thread, uint64_t kinds)
 	return afforded;
 }
 
+void tasks_uncount(struct thread *thread)
+{
+	struct core_task *task = &thread->events;
+
+	if (task->wanted & CORE_KIND_BIT(CORE_INSTRUCTIONS))
+		__atomic_store_n(&task->counter[CORE_INSTRUCTIONS],
+				 task->counter[CORE_INSTRUCTIONS] - 1, __ATOMIC_RELAXED);
+}
+
 void tasks_follow(struct thread *thread)
 {
 	struct core_task *task = &thread->events;

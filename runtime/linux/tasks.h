@@ -31,6 +31,9 @@ void tasks_end_all(struct thread *thread);
 /* Whether there is memory for @thread, the caller, to count @kinds. */
 bool tasks_affords(struct thread *thread, uint64_t kinds);
 
+/* The caller, @thread, will execute its last instruction, a plain one, once more. */
+void tasks_uncount(struct thread *thread);
+
 /* The slow half of tasks_update(). */
 void tasks_follow(struct thread *thread);
 

@@ -376,9 +376,14 @@ bool count_tells_taken(const struct builder *b)
 	return b->count.pairs && b->count.kinds & CORE_KIND_BIT(CORE_BRANCHES_TAKEN);
 }
 
+bool count_is_taken(const struct builder *b, uint64_t target)
+{
+	return target != b->pc + b->insn.length;
+}
+
 void count_taken(struct builder *b, uint64_t target)
 {
-	const struct counts taken = {.of = {[CORE_BRANCHES_TAKEN] = 1}};
+	const struct counts taken = {.of = {[CORE_BRANCHES_TAKEN] = count_is_taken(b, target)}};
 	struct count *c = &b->count;
 	const struct counts left = c->left, insn = c->insn;
 

@@ -113,6 +113,9 @@ void count_close(struct builder *b, bool goes_on);
 bool count_tells_taken(const struct builder *b);
 void count_taken(struct builder *b, uint64_t target);
 
+/* One whose target is what follows is taken neither way. */
+bool count_is_taken(const struct builder *b, uint64_t target);
+
 /* Behind the fragment's end: of a call that does @counts, which have been added. */
 void count_thunk(struct builder *b, const struct counts *counts);
 void count_late(struct builder *b);

@@ -476,14 +476,14 @@ bool due_jcc(struct builder *b, uint64_t target)
 	late->undone = (1u << COUNT_KINDS) - 1;
 	late->counts = c->due.done;
 	count_add(&late->counts, &c->insn);
-	late->counts.of[CORE_BRANCHES_TAKEN]++;
+	late->counts.of[CORE_BRANCHES_TAKEN] += count_is_taken(b, target);
 	emit_long(b, late);
 	return true;
 }
 
 void due_taken(struct builder *b, uint64_t target)
 {
-	const struct counts taken = {.of = {[CORE_BRANCHES_TAKEN] = 1}};
+	const struct counts taken = {.of = {[CORE_BRANCHES_TAKEN] = count_is_taken(b, target)}};
 	struct count *c = &b->count;
 	const struct count before = *c;
 

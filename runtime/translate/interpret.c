@@ -200,7 +200,8 @@ static void jump_if(struct at *at, unsigned int code, unsigned int size)
 	const uint64_t distance = take(at, size);
 
 	at->kinds |= BRANCH | CORE_KIND_BIT(CORE_BRANCHES_CONDITIONAL);
-	if (alu_condition(at->flags, code))
+	/* One that leads to what follows is not taken. */
+	if (distance && alu_condition(at->flags, code))
 		go(at, here(at) + distance, 0);
 }
 

@@ -107,8 +107,11 @@ static bool loops(const struct insn *insn, const struct regs *regs)
 	return !rcx;
 }
 
+/* Where it leads to what follows it is taken neither way. */
 static bool jumps(const struct insn *insn, const struct regs *regs)
 {
+	if (insn_target(insn, regs->rip) == regs->rip + insn->length)
+		return false;
 	return insn->class == INSN_JCC ? holds(insn->opcode, regs->rflags) : loops(insn, regs);
 }
 
