@@ -87,7 +87,7 @@ struct core_event {
 	struct core_count ended; /* of copies whose tasks have ended */
 	uint64_t start;		 /* the task's counter when it began to count */
 	uint64_t stamp;		 /* its clock when the times were last brought up to date */
-	uint64_t told_enabled, told_running; /* the times that its page had last */
+	uint64_t told_enabled, told_running; /* the times that its page had last, or who read it */
 
 	/* when to sample */
 	uint64_t period; /* now; 0: it does not sample */

@@ -61,14 +61,6 @@ static uint64_t go_on_to_now(const struct core_event *event, struct core_count *
 	return now;
 }
 
-/* A clock that is looked at from elsewhere may go back a little, when its task ceases to run. */
-static void never_less(uint64_t *time, uint64_t *told)
-{
-	if (*time < *told)
-		*time = *told;
-	*told = *time;
-}
-
 /* Who has read on both sides of this reads once more. */
 static void part(struct perf_event_mmap_page *page)
 {
@@ -104,8 +96,8 @@ static void tell(struct core_event *event, const struct core_ring *ring,
 	struct core_count count = core_count_with_ended(event);
 	const uint64_t now = go_on_to_now(event, &count);
 
-	never_less(&count.enabled, &event->told_enabled);
-	never_less(&count.running, &event->told_running);
+	core_count_never_less(&count.enabled, &event->told_enabled);
+	core_count_never_less(&count.running, &event->told_running);
 	if (running && is_counter(event) && is_of_reader(event, ring))
 		tell_count(page, event->kind + 1U,
 			   (int64_t)(event->count.value + event->ended.value - event->start));

@@ -136,6 +136,17 @@ static void add_copies(struct core_event *event, uint64_t format, uint64_t *to)
 	}
 }
 
+/* What has been read of @event, from outside it may be, is not less than what was told before. */
+static void tell_times(struct core_event *event, uint64_t format, uint64_t *to)
+{
+	uint64_t *time = to + 1;
+
+	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+		core_count_never_less(time++, &event->told_enabled);
+	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+		core_count_never_less(time, &event->told_running);
+}
+
 static int64_t read_own(const struct core_hold *hold, uint64_t *to, size_t size)
 {
 	struct core_event *event = hold->event;
@@ -146,6 +157,7 @@ static int64_t read_own(const struct core_hold *hold, uint64_t *to, size_t size)
 	if (size < bytes)
 		return -ENOSPC;
 	read_task(hold->task, event, event->attr.read_format, core_count_with_ended, to);
+	tell_times(event, event->attr.read_format, to);
 	return (int64_t)bytes;
 }
 
