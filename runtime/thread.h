@@ -137,6 +137,7 @@ struct thread {
 	/* linux/breakpoints.c: what the instruction at pc is about to touch of what is watched */
 	struct touches {
 		uint64_t pc;
+		uint64_t told; /* where a breakpoint was hit, as long as nothing was executed */
 		unsigned int nr;
 		struct touch {
 			uint64_t address, size;

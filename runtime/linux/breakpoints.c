@@ -88,9 +88,10 @@ bool linux_before_insn(struct thread *thread)
 
 	thread->touches.nr = 0;
 	thread->touches.pc = thread->regs.rip;
-	if (!(thread->regs.rflags & FLAG_RF) &&
+	if (!(thread->regs.rflags & FLAG_RF) && thread->touches.told != thread->regs.rip &&
 	    core_breakpoint_at(&thread->events, HW_BREAKPOINT_X, thread->regs.rip, 1)) {
 		thread->regs.rflags |= FLAG_RF;
+		thread->touches.told = thread->regs.rip;
 		core_breakpoint(&thread->events, HW_BREAKPOINT_X, thread->regs.rip, 1);
 		return false;
 	}

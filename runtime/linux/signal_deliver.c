@@ -112,6 +112,9 @@ static void deliver(struct thread *thread, struct signal_note *note, bool forced
 	}
 	if (action.flags & SA_RESETHAND)
 		signal_action_reset(task, number);
+	/* A breakpoint that the thread stands at has been told of: not again when it goes on. */
+	if (thread->touches.told == thread->regs.rip)
+		thread->regs.rflags |= FLAG_RF;
 	if (frame_make(thread, note, &action)) {
 		/* No room for the frame: that is a SIGSEGV in its turn, or the end of it. */
 		memset(&note->info, 0, sizeof(note->info));

@@ -465,6 +465,8 @@ void translate_left(struct thread *thread)
 	}
 	tracer_drain(thread);
 	come_out(thread);
+	if (target.kind != EXIT_DUE && target.kind != EXIT_STALE)
+		thread->touches.told = 0;
 	switch (target.kind) {
 	case EXIT_SYSCALL:
 		system_call(thread, target.length);

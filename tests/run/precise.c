@@ -4,6 +4,7 @@
  * very one, and its registers and its operand are told as they were. Written out in assembly, so
  * that all of that is known.
  */
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -12,7 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -253,12 +257,82 @@ static void traps_lie_behind(void **state)
 	recorder_end(&r);
 }
 
+/* ---- breakpoints ---- */
+
+static int open_here(struct perf_event_attr *attr)
+{
+	const int fd = (int)syscall(SYS_perf_event_open, attr, 0, -1, -1, 0);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static __attribute__((noinline)) void stand_at(void)
+{
+	__asm__ volatile("nop");
+}
+
+static volatile sig_atomic_t ticks;
+
+static void tick(int signo)
+{
+	(void)signo;
+	ticks++;
+}
+
+/* However often the thread comes out of the code that executes the instruction, before it has: to be sampled,
+ * or for a signal. */
+static void breakpoints_are_hit_once(void **state)
+{
+	enum { TIMES = 50000 };
+	const struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT,
+		.size = sizeof(attr),
+		.bp_type = HW_BREAKPOINT_X,
+		.bp_addr = (uint64_t)stand_at,
+		.bp_len = sizeof(long),
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	struct perf_event_attr beside = {
+		.type = PERF_TYPE_HARDWARE,
+		.size = sizeof(beside),
+		.config = PERF_COUNT_HW_INSTRUCTIONS,
+		.sample_period = 13,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	const int fd = open_here(&attr), sampled = open_here(&beside);
+	uint64_t hits;
+
+	(void)state;
+	assert_true(signal(SIGALRM, tick) != SIG_ERR);
+	for (int i = 0; i < 100; i++)
+		stand_at();
+	assert_int_equal(read(fd, &hits, sizeof(hits)), sizeof(hits));
+	assert_int_equal(hits, 100);
+	close(sampled);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	for (int i = 0; i < TIMES; i++)
+		stand_at();
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_int_equal(read(fd, &hits, sizeof(hits)), sizeof(hits));
+	assert_int_equal(hits, 100 + TIMES);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(traps_lie_behind), cmocka_unit_test(instructions),
-		cmocka_unit_test(branches),	    cmocka_unit_test(loads),
-		cmocka_unit_test(stores),	    cmocka_unit_test(branches_to_themselves),
+		cmocka_unit_test(traps_lie_behind),
+		cmocka_unit_test(instructions),
+		cmocka_unit_test(branches),
+		cmocka_unit_test(loads),
+		cmocka_unit_test(stores),
+		cmocka_unit_test(branches_to_themselves),
+		/* Last, as it takes more of the code caches than there are. */
+		cmocka_unit_test(breakpoints_are_hit_once),
 	};
 
 	return cmocka_run_group_tests_name("run/precise", tests, NULL, NULL);
