@@ -227,39 +227,46 @@ static bool waits_already(int number)
  * Where si_code is one of the kernel's, only the thread itself may send it to itself: for itself
  * alone, or for its process, of which the kernel prefers it, as natively the one that is named.
  */
-static bool send_to_self(const struct core_owner *owner, siginfo_t *info)
+static bool is_self(const struct core_owner *owner)
 {
-	const int64_t tid = sys(__NR_gettid);
+	return owner->type != OWNER_PGRP && owner->pid == (int32_t)sys(__NR_gettid);
+}
 
-	if (owner->type == OWNER_PGRP || owner->pid != tid)
-		return false;
+static int64_t send_to_self(const struct core_owner *owner, siginfo_t *info)
+{
 	if (waits_already(info->si_signo))
-		return true;
+		return 0;
 	if (owner->type == OWNER_PID)
-		return !sys(__NR_rt_sigqueueinfo, tid, info->si_signo, info);
-	return !sys(__NR_rt_tgsigqueueinfo, sys(__NR_getpid), tid, info->si_signo, info);
+		return sys(__NR_rt_sigqueueinfo, owner->pid, info->si_signo, info);
+	return sys(__NR_rt_tgsigqueueinfo, sys(__NR_getpid), owner->pid, info->si_signo, info);
 }
 
 /*
  * To others it goes with a si_code that processes may use; their runtime makes of it what the
  * kernel would have said.
  */
-static void send_to_owner(const struct core_owner *owner, siginfo_t *info)
+static int64_t send_to_owner(const struct core_owner *owner, siginfo_t *info)
 {
 	info->si_code = SI_SIGIO;
 	if (owner->type == OWNER_PGRP)
 		tasks_queue_to_group(owner->pid, info);
 	else if (owner->type == OWNER_TID)
-		sys(__NR_rt_tgsigqueueinfo, proc_process_of(owner->pid), owner->pid, info->si_signo,
-		    info);
+		return sys(__NR_rt_tgsigqueueinfo, proc_process_of(owner->pid), owner->pid,
+			   info->si_signo, info);
 	else
-		sys(__NR_rt_sigqueueinfo, owner->pid, info->si_signo, info);
+		return sys(__NR_rt_sigqueueinfo, owner->pid, info->si_signo, info);
+	return 0;
+}
+
+static int64_t send(const struct core_owner *owner, siginfo_t *info)
+{
+	return is_self(owner) ? send_to_self(owner, info) : send_to_owner(owner, info);
 }
 
 void core_host_signal(struct core_event *event, int band)
 {
 	const struct core_owner *owner = &event->owner;
-	siginfo_t info = {.si_signo = SIGIO, .si_code = SI_KERNEL};
+	siginfo_t plain = {.si_signo = SIGIO, .si_code = SI_KERNEL}, info = plain;
 
 	if (!owner->pid)
 		return;
@@ -269,8 +276,9 @@ void core_host_signal(struct core_event *event, int band)
 		info.si_band = band == POLL_HUP ? POLLHUP | POLLERR : POLLIN | POLLRDNORM;
 		info.si_fd = owner->fd;
 	}
-	if (!send_to_self(owner, &info))
-		send_to_owner(owner, &info);
+	/* More than may be queued: one that does not queue says so. */
+	if (send(owner, &info) == -EAGAIN)
+		send(owner, &plain);
 }
 
 void core_host_sigtrap(const struct core_event *event, uint64_t address)
