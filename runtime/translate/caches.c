@@ -11,15 +11,29 @@ static uint32_t nr_caches;
 static struct lock making;
 
 /*
- * Every kind and every extra: the last caches do it all, for whoever comes too late for his own.
- * One of the two is slow, for breakpoints and for single steps.
+ * The last caches do everything, for whoever comes too late for his own: all that is counted without
+ * the model, seldom looked at and finely; every kind and every extra; and the same slowly, for
+ * breakpoints and for single steps.
  */
 #define ALL_KINDS (CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1)
 
-static const struct instrumentation everything[] = {
-	{ALL_KINDS, ALL_KINDS, CORE_EXTRAS & ~CORE_EXTRA_BREAKPOINTS},
-	{ALL_KINDS, 0, CORE_EXTRAS | INSTRUMENT_STEPS},
+enum { EXACT, EXACT_FINE, MODELLED, SLOW, LAST_CACHES };
+
+static const struct instrumentation everything[LAST_CACHES] = {
+	[EXACT] = {CORE_KINDS_EXACT, CORE_KINDS_EXACT, 0},
+	[EXACT_FINE] = {CORE_KINDS_EXACT, CORE_KINDS_EXACT, INSTRUMENT_FINE},
+	[MODELLED] = {ALL_KINDS, ALL_KINDS, CORE_EXTRAS & ~CORE_EXTRA_BREAKPOINTS},
+	[SLOW] = {ALL_KINDS, 0, CORE_EXTRAS | INSTRUMENT_STEPS},
 };
+
+static const struct instrumentation *everything_of(const struct instrumentation *does)
+{
+	if (does->extras & (CORE_EXTRA_BREAKPOINTS | INSTRUMENT_STEPS))
+		return &everything[SLOW];
+	if (does->counted & ~CORE_KINDS_EXACT || does->extras & ~INSTRUMENT_FINE)
+		return &everything[MODELLED];
+	return &everything[does->extras ? EXACT_FINE : EXACT];
+}
 
 struct cache *cache_number(unsigned int n)
 {
@@ -127,9 +141,8 @@ static struct cache *make(const struct instrumentation *does)
 {
 	struct translate_memory memory;
 
-	if (nr_caches >= CACHES_MAX - 2)
-		does = &everything[does->extras & (CORE_EXTRA_BREAKPOINTS | INSTRUMENT_STEPS) ? 1
-											      : 0];
+	if (nr_caches >= CACHES_MAX - LAST_CACHES)
+		does = everything_of(does);
 	if (nr_caches == CACHES_MAX || exact(does) ||
 	    !memory_translator(&memory, does->counted & CORE_KINDS_MODEL))
 		return exact(does);

@@ -8,7 +8,7 @@
 
 #include "runtime/translate/cache.h"
 
-enum { CACHES_MAX = 14 };
+enum { CACHES_MAX = 16 };
 
 bool caches_init(const struct translate_memory *memory);
 

@@ -325,14 +325,13 @@ static void breakpoints_are_hit_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(breakpoints_are_hit_once),
 		cmocka_unit_test(traps_lie_behind),
 		cmocka_unit_test(instructions),
 		cmocka_unit_test(branches),
 		cmocka_unit_test(loads),
 		cmocka_unit_test(stores),
 		cmocka_unit_test(branches_to_themselves),
-		/* Last, as it takes more of the code caches than there are. */
-		cmocka_unit_test(breakpoints_are_hit_once),
 	};
 
 	return cmocka_run_group_tests_name("run/precise", tests, NULL, NULL);
