@@ -391,7 +391,11 @@ static uint64_t looked_from, looked_to;
 
 static bool can_be_read(uint64_t page)
 {
-	return !sys(__NR_madvise, page, PAGE, MADV_POPULATE_READ);
+	const uint64_t before = faults_before_populating();
+	const bool can = !sys(__NR_madvise, page, PAGE, MADV_POPULATE_READ);
+
+	faults_populated(before);
+	return can;
 }
 
 bool memory_look_ahead(uint64_t pc)
