@@ -112,9 +112,12 @@ void *memory_map_shared(int fd, uint64_t size, int prot)
 
 void *memory_common(size_t size)
 {
-	const int64_t result = apart_map(PAGE_UP(size), PROT_READ | PROT_WRITE,
-					 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int64_t result;
 
+	if (confined())
+		return NULL;
+	result = apart_map(PAGE_UP(size), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (sys_failed(result))
 		return NULL;
 	memory_own((uint64_t)result, (uint64_t)result + PAGE_UP(size));
