@@ -223,12 +223,13 @@ static void end_events(struct core_task *task, bool exec)
 		if (!ends(event, exec))
 			continue;
 		core_schedule_off(task, event);
-		if (event->parent)
+		if (event->parent) {
 			retire_copy(task, event);
-		if (exec && !event->parent)
+			continue;
+		}
+		if (exec)
 			core_leave_group(task, event);
-		if (!event->parent)
-			core_count_state(task, event, CORE_EXITED);
+		core_count_state(task, event, CORE_EXITED);
 	}
 	for (uint32_t index = task->events; index; index = next) {
 		struct core_event *event = core_event(index);

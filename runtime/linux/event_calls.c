@@ -85,31 +85,7 @@ static int64_t event_preadv2(struct thread *thread, struct syscall *call, uint64
 	return event_readv(thread, call, event);
 }
 
-/* ---- what cannot be done ---- */
-
-static int64_t event_no_seek(struct thread *thread, struct syscall *call, uint64_t event)
-{
-	(void)thread, (void)call, (void)event;
-	return -ESPIPE;
-}
-
-static int64_t event_invalid(struct thread *thread, struct syscall *call, uint64_t event)
-{
-	(void)thread, (void)call, (void)event;
-	return -EINVAL;
-}
-
-static int64_t event_no_pipe(struct thread *thread, struct syscall *call, uint64_t event)
-{
-	(void)thread, (void)call, (void)event;
-	return -EBADF;
-}
-
-static int64_t event_unsupported(struct thread *thread, struct syscall *call, uint64_t event)
-{
-	(void)thread, (void)call, (void)event;
-	return -EOPNOTSUPP;
-}
+/* ---- what is of no effect ---- */
 
 /* It may be told what nobody heeds. */
 static int64_t event_advised(struct thread *thread, struct syscall *call, uint64_t event)
@@ -119,12 +95,6 @@ static int64_t event_advised(struct thread *thread, struct syscall *call, uint64
 			       (int)call->args[3] > POSIX_FADV_NOREUSE
 		       ? -EINVAL
 		       : 0;
-}
-
-static int64_t event_no_file(struct thread *thread, struct syscall *call, uint64_t event)
-{
-	(void)thread, (void)call, (void)event;
-	return -ENODEV;
 }
 
 /* ---- what it looks like ---- */
@@ -243,7 +213,8 @@ static int64_t close_many(struct thread *thread, struct syscall *call)
 static const struct concerned {
 	bool maps;		/* changes the memory map, in which events may be */
 	uint8_t at;		/* the argument that is a descriptor, */
-	event_handler *handler; /* and what is done where that is an event */
+	event_handler *handler; /* and what is done where that is an event, */
+	uint8_t error;		/* or how it fails */
 	syscall_handler *whole; /* of calls that find descriptors of events in other ways */
 } calls[] = {
 	[__NR_bpf] = {.whole = event_bpf},
@@ -256,16 +227,16 @@ static const struct concerned {
 	[__NR_epoll_pwait2] = {.whole = event_epoll_wait},
 	[__NR_epoll_wait] = {.whole = event_epoll_wait},
 	[__NR_fadvise64] = {.handler = event_advised},
-	[__NR_fallocate] = {.handler = event_no_file},
-	[__NR_fchmod] = {.handler = event_unsupported},
-	[__NR_fchown] = {.handler = event_unsupported},
+	[__NR_fallocate] = {.error = ENODEV},
+	[__NR_fchmod] = {.error = EOPNOTSUPP},
+	[__NR_fchown] = {.error = EOPNOTSUPP},
 	[__NR_fcntl] = {.handler = event_fcntl},
-	[__NR_fdatasync] = {.handler = event_invalid},
+	[__NR_fdatasync] = {.error = EINVAL},
 	[__NR_fstat] = {.handler = event_fstat},
-	[__NR_fsync] = {.handler = event_invalid},
-	[__NR_ftruncate] = {.handler = event_invalid},
+	[__NR_fsync] = {.error = EINVAL},
+	[__NR_ftruncate] = {.error = EINVAL},
 	[__NR_ioctl] = {.handler = event_ioctl},
-	[__NR_lseek] = {.handler = event_no_seek},
+	[__NR_lseek] = {.error = ESPIPE},
 	[__NR_mmap] = {.handler = event_mmap, .at = 4, .maps = true},
 	[__NR_mprotect] = {.maps = true},
 	[__NR_pkey_mprotect] = {.maps = true},
@@ -276,21 +247,21 @@ static const struct concerned {
 	[__NR_newfstatat] = {.handler = event_fstatat},
 	[__NR_poll] = {.whole = event_poll},
 	[__NR_ppoll] = {.whole = event_poll},
-	[__NR_pread64] = {.handler = event_no_seek},
-	[__NR_preadv] = {.handler = event_no_seek},
+	[__NR_pread64] = {.error = ESPIPE},
+	[__NR_preadv] = {.error = ESPIPE},
 	[__NR_preadv2] = {.handler = event_preadv2},
 	[__NR_pselect6] = {.whole = event_select},
-	[__NR_pwrite64] = {.handler = event_no_seek},
-	[__NR_pwritev] = {.handler = event_no_seek},
+	[__NR_pwrite64] = {.error = ESPIPE},
+	[__NR_pwritev] = {.error = ESPIPE},
 	[__NR_read] = {.handler = event_read},
 	[__NR_readv] = {.handler = event_readv},
 	[__NR_select] = {.whole = event_select},
-	[__NR_sendfile] = {.handler = event_invalid, .at = 1},
-	[__NR_splice] = {.handler = event_invalid},
-	[__NR_tee] = {.handler = event_invalid},
-	[__NR_vmsplice] = {.handler = event_no_pipe},
-	[__NR_write] = {.handler = event_invalid},
-	[__NR_writev] = {.handler = event_invalid},
+	[__NR_sendfile] = {.error = EINVAL, .at = 1},
+	[__NR_splice] = {.error = EINVAL},
+	[__NR_tee] = {.error = EINVAL},
+	[__NR_vmsplice] = {.error = EBADF},
+	[__NR_write] = {.error = EINVAL},
+	[__NR_writev] = {.error = EINVAL},
 };
 
 /* ---- in a hurry ---- */
@@ -338,7 +309,7 @@ static const struct concerned *concerned(uint32_t number)
 
 	if (number >= sizeof(calls) / sizeof(*calls))
 		return NULL;
-	return found->handler || found->whole || found->maps ? found : NULL;
+	return found->handler || found->error || found->whole || found->maps ? found : NULL;
 }
 
 static int64_t call_of(struct thread *thread, struct syscall *call, const struct concerned *how)
@@ -353,13 +324,13 @@ static int64_t call_of(struct thread *thread, struct syscall *call, const struct
 	}
 	if (how->whole)
 		return how->whole(thread, call);
-	if (!how->handler)
+	if (!how->handler && !how->error)
 		return EVENT_CALL_OTHER;
 	event = event_of_fd(call->args[how->at]);
 	if (event) {
 		/* What has happened so far comes before the call. */
 		tasks_update(thread);
-		return how->handler(thread, call, event);
+		return how->error ? -how->error : how->handler(thread, call, event);
 	}
 	switch ((uint32_t)call->number) {
 	case __NR_close:

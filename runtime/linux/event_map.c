@@ -343,9 +343,6 @@ static int64_t map_ring(struct thread *thread, const struct syscall *call, uint6
 	return result;
 }
 
-/* What is more than there are is no memory, whatever it is. */
-#define ADDRESSES (1UL << 47)
-
 int64_t event_mmap(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	const uint64_t size = PAGE_UP(call->args[1]), prot = call->args[2];
@@ -360,7 +357,7 @@ int64_t event_mmap(struct thread *thread, struct syscall *call, uint64_t event)
 	if (offset % PAGE || !size || (flags & MAP_TYPE) < MAP_SHARED ||
 	    (flags & MAP_TYPE) > MAP_SHARED_VALIDATE)
 		return -EINVAL;
-	if (size > ADDRESSES)
+	if (size > ADDRESS_MAX)
 		return -ENOMEM;
 	if (prot & PROT_EXEC)
 		return -EPERM; /* what has no file system may not be executed */

@@ -19,8 +19,6 @@
 
 enum { SEGMENTS = 64, NOTES = 4096, BUILD_ID = 3 };
 
-#define ADDRESS_MAX (1UL << 47) /* from there on it is the kernel's: [vsyscall] */
-
 static bool read_at(int64_t fd, void *to, uint64_t size, uint64_t offset)
 {
 	return sys(__NR_pread64, fd, to, size, offset) == (int64_t)size;

@@ -17,7 +17,6 @@
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
 
-#define ADDRESS_MAX (1UL << 47)
 
 /* Whether any range may be watched; a look without the lock saves the lock in most programs. */
 static bool any_watched;

@@ -28,6 +28,9 @@ struct thread;
 #define PAGE_DOWN(at) ((uint64_t)(at) & -PAGE)
 #define PAGE_UP(at)   (((uint64_t)(at) + PAGE - 1) & -PAGE)
 
+/* Where those of programs end; of the last page below the kernel lets nobody have anything. */
+#define ADDRESS_MAX (1UL << 47)
+
 /*
  * What can only be executed gets PROT_READ from the kernel, as the processor has it anyway where no
  * protection key forbids it: the translator reads code.

@@ -21,12 +21,10 @@
 #define TRAP_INVALID	6
 #define TRAP_PROTECTION 13
 #define TRAP_PAGE_FAULT 14
-/* The last page below the others is of no use, for a fault of some processors. */
-#define PROGRAMS_MAX  ((1UL << 47) - 4097)
-#define ERROR_PRESENT 0x01
-#define ERROR_WRITE   0x02
-#define ERROR_USER    0x04
-#define ERROR_FETCH   0x10
+#define ERROR_PRESENT	0x01
+#define ERROR_WRITE	0x02
+#define ERROR_USER	0x04
+#define ERROR_FETCH	0x10
 
 #define FLAG_RF (1UL << 16)
 
@@ -196,7 +194,7 @@ bool signal_force(struct thread *thread, int number, int code, uint64_t address)
 		note.error = ERROR_USER | ERROR_FETCH;
 		/* A page that can be read, but not executed, is there; of its own the kernel says
 		 * so of all. */
-		if (address > PROGRAMS_MAX ||
+		if (address >= ADDRESS_MAX - PAGE ||
 		    (code == SEGV_ACCERR && copy_in(&byte, address, 1) == 0))
 			note.error |= ERROR_PRESENT;
 	}

@@ -237,6 +237,7 @@ void linux_syscall(struct thread *thread)
 	if (result == SYSCALL_NOT_MADE) {
 		regs->rip -= 2; /* onto the syscall instruction */
 		tasks_uncount(thread);
-	} else
+	} else {
 		regs->gpr[REG_RAX] = (uint64_t)result;
+	}
 }

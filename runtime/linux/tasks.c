@@ -414,7 +414,6 @@ void tasks_queue_to_group(int32_t group, const siginfo_t *info)
 {
 	for_each_page(page) {
 		const struct core_task *task = core_task(page);
-
 		struct task_numbers numbers;
 
 		if (task->live && speaks_for_process(page) && tasks_numbers(task, &numbers) &&
@@ -429,7 +428,7 @@ static uint64_t watched;
 void tasks_watch(uint32_t page)
 {
 	const struct core_task *task = core_task(page);
-	struct control_message message = {
+	const struct control_message message = {
 		.what = CONTROL_WATCH,
 		.page = page,
 		.pid = task->pid,

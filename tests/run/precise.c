@@ -325,6 +325,7 @@ static void breakpoints_are_hit_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* First, so that the others come too late for code caches of their own. */
 		cmocka_unit_test(breakpoints_are_hit_once),
 		cmocka_unit_test(traps_lie_behind),
 		cmocka_unit_test(instructions),
