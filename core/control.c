@@ -11,6 +11,7 @@
 #include "core/repair.h"
 #include "core/output.h"
 #include "core/schedule.h"
+#include "core/still.h"
 
 /* ---- what is done, with the lock of the event's task ---- */
 
@@ -103,6 +104,7 @@ static void act_here(struct core_event *event, const struct action *what)
 {
 	struct core_task *task = core_event_lock(event);
 
+	core_still(task);
 	act_on(task, event, false, what);
 	if (task)
 		core_task_unlock(task);
@@ -133,6 +135,7 @@ static int act(uint64_t name, bool group, const struct action *what)
 
 	if (!core_hold(&hold, name))
 		return -EBADF;
+	core_still(hold.task);
 	act_on(hold.task, hold.event, group, what);
 	core_hold_leave_task(&hold);
 	if (hold.tree && core_may_have_copies(hold.event))
@@ -176,6 +179,7 @@ static void act_on_created(const struct core_task *creator, const struct action 
 		if (!locked || event->task != core_page(locked)) {
 			leave(locked);
 			locked = core_event_lock(event);
+			core_still(locked);
 		}
 		if (locked)
 			what->event(locked, event);
@@ -222,6 +226,7 @@ int core_refresh(uint64_t name, int overflows)
 
 	if (!core_hold(&hold, name))
 		return -EBADF;
+	core_still(hold.task);
 	error = refresh(hold.task, hold.event, overflows);
 	core_hold_end(&hold);
 	return error;
@@ -248,6 +253,7 @@ int core_set_period(uint64_t name, uint64_t period)
 
 	if (!core_hold(&hold, name))
 		return -EBADF;
+	core_still(hold.task);
 	error = set_period(hold.task, hold.event, period);
 	core_hold_end(&hold);
 	return error;
@@ -273,6 +279,7 @@ static void move(struct core_event *event, const struct perf_event_attr *attr, i
 {
 	struct core_task *task = core_event_lock(event);
 
+	core_still(task);
 	if (task)
 		core_switch_off(task, event);
 	memcpy(event->attr_bytes, attr, CORE_ATTR_SIZE);

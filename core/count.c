@@ -4,6 +4,7 @@
 #include "core/arena.h"
 #include "core/host.h"
 #include "core/output.h"
+#include "core/still.h"
 #include "core/time.h"
 
 void core_look_at_clock(struct core_task *task)
@@ -26,7 +27,10 @@ void core_look(struct core_task *task)
 {
 	if (task->software)
 		core_host_software(task, task->software);
-	core_look_at_clock(task);
+	if (task->still)
+		core_still_see(task);
+	else
+		core_look_at_clock(task);
 }
 
 /* The task whose lock is held for @event: NULL when it has ended. */

@@ -17,6 +17,7 @@
 
 #include "core/core.h"
 #include "core/event.h"
+#include "core/still.h"
 #include "core/sum.h"
 #include "core/task.h"
 
@@ -41,7 +42,7 @@ static inline uint64_t core_count_counter(const struct core_task *task,
 					  const struct core_event *event)
 {
 	if (event->kind < CORE_COUNTED_KINDS)
-		return core_counter_read(task, (enum core_kind)event->kind);
+		return core_still_counter(task, (enum core_kind)event->kind);
 	return core_is_sum(event->kind) ? core_sum_read(task, event->kind) : 0;
 }
 

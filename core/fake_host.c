@@ -183,6 +183,16 @@ void core_host_kick(struct core_task *task)
 	note(&fake.kicks, (struct fake_told){.event = core_page(task)});
 }
 
+bool core_host_still(struct core_task *task)
+{
+	void (*const comes)(struct core_task *task) = fake.comes_out;
+
+	note(&fake.stills, (struct fake_told){.event = core_page(task)});
+	if (comes)
+		comes(task);
+	return comes;
+}
+
 void core_host_wake(struct core_event *event, short revents)
 {
 	note(&fake.wakes, (struct fake_told){.event = core_index(event), .what = revents});

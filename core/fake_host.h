@@ -50,7 +50,10 @@ extern _Thread_local struct fake_host {
 	uint64_t memory_at;
 	size_t memory_size;
 
-	struct fake_log wakes, signals, traps, kicks;
+	/* What a thread does that is to come out before it has; NULL: it does not come. */
+	void (*comes_out)(struct core_task *task);
+
+	struct fake_log wakes, signals, traps, kicks, stills;
 	uint64_t discarded; /* bytes */
 	unsigned int crowds;
 } fake;

@@ -50,6 +50,9 @@ void core_host_software(struct core_task *task, uint64_t kinds);
  */
 void core_host_kick(struct core_task *task);
 
+/* The same, and waits for it, but not for long. False: it is still inside, as it gets no processor. */
+bool core_host_still(struct core_task *task);
+
 /*
  * A number of the caller for locks, never 0, that nobody else in the tree has or will have soon:
  * thread numbers are not like that, where there are name spaces. Whether who has that number is

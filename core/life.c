@@ -16,6 +16,7 @@
 #include "core/output.h"
 #include "core/repair.h"
 #include "core/schedule.h"
+#include "core/still.h"
 #include "core/time.h"
 
 /* ---- who lives ---- */
@@ -377,6 +378,7 @@ void core_task_update(struct core_task *task)
 		return;
 	/* Whoever wants more from now on says so again. */
 	core_task_followed(task);
+	core_still_wait(task);
 	if (task->turn_due)
 		core_take_turn(task);
 	if (task->tracing || __atomic_load_n(&task->extras, __ATOMIC_RELAXED) & CORE_EXTRA_TRACE)

@@ -16,6 +16,7 @@
 #include "core/output.h"
 #include "core/read_format.h"
 #include "core/schedule.h"
+#include "core/still.h"
 #include "core/sum.h"
 
 /* ---- what no event can be ---- */
@@ -208,6 +209,7 @@ static int check_group(const struct core_event *event, const struct core_target 
 static void install(struct core_task *task, struct core_event *event, struct core_event *leader)
 {
 	core_task_lock(task);
+	core_still(task);
 	core_attach_event(task, event, leader, event->attr.disabled ? CORE_OFF : CORE_INACTIVE);
 	core_schedule_more(task, leader ? leader : event);
 	core_task_unlock(task);
@@ -223,6 +225,7 @@ static void install_copies(struct core_event *event, struct core_event *leader)
 		if (task->apart)
 			continue;
 		core_task_lock(task);
+		core_still(task);
 		if (leader)
 			copy_of_leader = core_find_copy(task, leader);
 		if (!leader || copy_of_leader)

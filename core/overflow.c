@@ -274,6 +274,13 @@ static uint64_t overflow(struct core_event *event, uint64_t times, struct core_h
 	return times;
 }
 
+/* What came in the same step behind the last one is not counted any more; a reset may have been
+ * behind it, too. */
+static void take_back(struct core_event *event, uint64_t late)
+{
+	event->count.value -= late < event->count.value ? late : event->count.value;
+}
+
 /*
  * The counter of @event's task has come to where it waited for, or farther: a model counts in
  * steps. A clock that has been passed several times is told once, as by a timer. So is an event
@@ -304,9 +311,8 @@ static void due(struct core_event *event, uint64_t counter, uint64_t address)
 		event->due = counter + (uint64_t)least;
 	event->last_period = event->period;
 	told = overflow(event, once ? 1 : passed / period, &hit) * hit.period;
-	/* What came in the same step behind the last one is not counted any more. */
 	if (event->state == CORE_OFF && !is_clock(event))
-		event->count.value -= period + late - told;
+		take_back(event, period + late - told);
 }
 
 static bool is_due(const struct core_event *event, uint64_t counter)

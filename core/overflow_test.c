@@ -482,6 +482,24 @@ static void a_limit_within_a_step(void **state)
 	assert_int_equal(core_event(event)->count.value, 20);
 }
 
+/* What has been counted since is as little as before. */
+static void a_reset_behind_a_limit(void **state)
+{
+	struct perf_event_attr attr = every(10);
+	uint32_t event = fake_event(&attr, CORE_CYCLES);
+
+	(void)state;
+	core_disable(event, false);
+	assert_int_equal(core_refresh(event, 1), 0);
+	core_task_update(fake.task);
+	fake.task->counter[CORE_CYCLES] += 47;
+	assert_int_equal(core_reset(event, false), 0);
+	fake.task->counter[CORE_CYCLES] += 2;
+	core_overflow(fake.task, CORE_CYCLES);
+	assert_int_equal(core_event(event)->state, CORE_OFF);
+	assert_int_equal(core_event(event)->count.value, 0);
+}
+
 /* However many at once. */
 static void page_faults_are_not_throttled(void **state)
 {
@@ -564,6 +582,7 @@ int main(void)
 		FAKE_CASE(signals),
 		FAKE_CASE(a_limit),
 		FAKE_CASE(a_limit_within_a_step),
+		FAKE_CASE(a_reset_behind_a_limit),
 		FAKE_CASE(page_faults_are_not_throttled),
 		FAKE_CASE(traps),
 		FAKE_CASE(copies),

@@ -8,6 +8,7 @@
 #include "core/hold.h"
 #include "core/read_format.h"
 #include "core/schedule.h"
+#include "core/still.h"
 #include "core/time.h"
 
 /* Words of an entry behind its value. */
@@ -51,52 +52,6 @@ static void read_counts(struct core_event *event, uint64_t format, count_functio
 	}
 }
 
-/* Its times again, as of another look at the clock. */
-static void read_times(struct core_event *event, uint64_t format, count_function *count_of,
-		       uint64_t *to)
-{
-	const bool group = format & PERF_FORMAT_GROUP;
-	const struct core_count count = count_of(group ? core_leader(event) : event);
-
-	put_times(to + 1, format, &count);
-}
-
-/* While it is read: the caller's own does not, and the time of a processor is nobody's. */
-static bool goes_on(const struct core_task *task)
-{
-	return task && !task->everybody && !core_is_callers(task);
-}
-
-/* How often it is tried to read at one time, and how long that may last. */
-enum { TRIES = 32, AT_ONCE = 200000 /* ns */ };
-
-/*
- * All that has been counted of @task at one time. From elsewhere it is read while the task goes on,
- * far if the reader is kept from running. Where its clock began or ceased to go meanwhile, the next
- * read, or the one before, may find the same time with another count: something would have been
- * counted in no time at all, and perf drops that.
- */
-static void read_task(struct core_task *task, struct core_event *event, uint64_t format,
-		      count_function *count_of, uint64_t *to)
-{
-	if (!goes_on(task)) {
-		read_counts(event, format, count_of, to);
-		return;
-	}
-	for (unsigned int tries = 0; tries < TRIES; tries++) {
-		const uint32_t sequence = __atomic_load_n(&task->sequence, __ATOMIC_ACQUIRE);
-		const uint64_t since = core_time();
-
-		read_counts(event, format, count_of, to);
-		core_look_at_clock(task);
-		read_times(event, format, count_of, to);
-		if (__atomic_load_n(&task->sequence, __ATOMIC_ACQUIRE) == sequence &&
-		    core_time() - since < AT_ONCE)
-			return;
-		core_look(task);
-	}
-}
-
 /* Copies were made of the group as it was then. */
 static bool are_copies_alike(struct core_event *leader)
 {
@@ -120,7 +75,7 @@ static void add(uint64_t *to, const uint64_t *from, uint64_t format)
 			from[1 + entry * core_read_entry(format)];
 }
 
-/* The copies that still count, each as its own task is found. */
+/* The copies that still count, of each task as that is found. */
 static void add_copies(struct core_event *event, uint64_t format, uint64_t *to)
 {
 	struct core_event *first = format & PERF_FORMAT_GROUP ? core_leader(event) : event;
@@ -129,7 +84,8 @@ static void add_copies(struct core_event *event, uint64_t format, uint64_t *to)
 	core_for_each_copy(copy, first) {
 		struct core_task *task = core_event_lock(copy);
 
-		read_task(task, copy, format, core_count_of_copy, counted);
+		core_still(task);
+		read_counts(copy, format, core_count_of_copy, counted);
 		add(to, counted, format);
 		if (task)
 			core_task_unlock(task);
@@ -156,7 +112,8 @@ static int64_t read_own(const struct core_hold *hold, uint64_t *to, size_t size)
 		return 0;
 	if (size < bytes)
 		return -ENOSPC;
-	read_task(hold->task, event, event->attr.read_format, core_count_with_ended, to);
+	core_still(hold->task);
+	read_counts(event, event->attr.read_format, core_count_with_ended, to);
 	tell_times(event, event->attr.read_format, to);
 	return (int64_t)bytes;
 }

@@ -35,6 +35,7 @@ void core_task_unlock(struct core_task *task)
 	bool kick = task->kick;
 
 	task->kick = false;
+	__atomic_store_n(&task->still, false, __ATOMIC_RELAXED);
 	core_unlock(&task->lock);
 	if (kick && task->live && !core_is_callers(task))
 		core_host_kick(task);

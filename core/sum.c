@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/sum.h"
 
-#include "core/core.h"
+#include "core/still.h"
 
 enum { TERMS = 6 };
 
@@ -82,6 +82,6 @@ uint64_t core_sum_read(const struct core_task *task, unsigned int sum)
 	uint64_t total = 0;
 
 	for_each_term(term, sum) total +=
-		(uint64_t)(int64_t)term->times * core_counter_read(task, term->kind);
+		(uint64_t)(int64_t)term->times * core_still_counter(task, term->kind);
 	return total;
 }

@@ -51,6 +51,10 @@ struct core_task {
 	uint64_t extras;  /* enum core_extra */
 	uint32_t changes, followed;
 	bool kick;		/* the thread has to be told, once the lock is given back */
+	/* It is not to go on, and does not: core/still.h. All is counted as it was then. */
+	bool still, waits;
+	uint64_t seen[CORE_COUNTED_KINDS];
+	uint32_t asked;		/* `changes` when it last did not come to wait; 0: it did */
 	uint64_t counting_down; /* kinds whose counters reach 0 at the next overflow, */
 	uint64_t early;		/* or, of these, so long before that nobody has to see at once; */
 	uint64_t looking_back;	/* which are on the last stretch before it: CORE_LOOK_BACK */

@@ -97,7 +97,8 @@ struct thread {
 
 	uint64_t spill_flags; /* by lahf and seto, while enter.S looks a target up */
 	struct thread *next;  /* of the threads that the translator knows */
-	uint32_t inside;      /* not 0: the thread may be in emitted code, of which cache */
+	uint32_t
+		inside; /* not 0: the thread may be in emitted code, of which cache, or interpreted */
 	uint32_t handed_over; /* another process is about to take the page over: abi/arena.h */
 	uint64_t step;	  /* where the copy of one instruction lies that is to come first, or 0 */
 	uint64_t arrival; /* scratch of enter.S */
@@ -129,9 +130,9 @@ struct thread {
 	uint64_t *trace_start;	      /* of what has not been taken in, as far as `trace` */
 	struct lookup *lookup_before; /* of the cache that it ran in before that one, or NULL */
 	int tid;
-	struct task *task; /* linux/task.h: all that only this process is to see */
-	uint32_t page;	   /* of the arena where this lies; 0: it lies elsewhere */
-	uint32_t number;   /* of who has none, for locks; 0: it has none yet */
+	struct task *task;		  /* linux/task.h: all that only this process is to see */
+	uint32_t page;			  /* of the arena where this lies; 0: it lies elsewhere */
+	uint32_t number;		  /* of who has none, for locks; 0: it has none yet */
 	struct lock *locks[THREAD_LOCKS]; /* that it has, while somebody wants to know: lock.h */
 
 	/* linux/breakpoints.c: what the instruction at pc is about to touch of what is watched */
@@ -154,8 +155,9 @@ struct thread {
 		uint32_t nr;	   /* that there have been */
 		uint8_t type;	   /* PERF_BR_* */
 		struct branch {
-			uint64_t from, to;
-			uint8_t type;
+			uint64_t from;
+			int64_t to : 60; /* an address: the upper bits are those below */
+			uint64_t type : 4;
 		} of[BRANCH_STACK_MAX];
 	} branches;
 };

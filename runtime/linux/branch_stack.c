@@ -57,7 +57,7 @@ void linux_branch_after(struct thread *thread)
 	if (thread->regs.rip == stack->next)
 		return;
 	stack->of[stack->nr++ % BRANCH_STACK_MAX] =
-		(struct branch){from, thread->regs.rip, stack->type};
+		(struct branch){from, (int64_t)thread->regs.rip, stack->type};
 }
 
 static const struct branch *newest(const struct branch_stack *stack, uint32_t back)
@@ -91,7 +91,7 @@ size_t core_host_branches(struct perf_branch_entry *to, size_t max, bool calls)
 		}
 		to[n++] = (struct perf_branch_entry){
 			.from = branch->from,
-			.to = branch->to,
+			.to = (uint64_t)(int64_t)branch->to,
 			.predicted = 1,
 			.type = branch->type,
 		};

@@ -103,23 +103,56 @@ void core_host_pause(unsigned int turn)
 		sys(__NR_sched_yield);
 }
 
-void core_host_kick(struct core_task *task)
+static const struct thread *thread_of(const struct core_task *task)
 {
-	const struct thread *thread =
-		(const struct thread *)((const char *)task - offsetof(struct thread, events));
+	return (const struct thread *)((const char *)task - offsetof(struct thread, events));
+}
+
+static bool is_inside(const struct thread *thread)
+{
+	return __atomic_load_n(&thread->inside, __ATOMIC_SEQ_CST);
+}
+
+/* False: it is not inside, or cannot be told. */
+static bool kick(struct core_task *task)
+{
+	const struct thread *thread = thread_of(task);
 	siginfo_t info = {.si_signo = KICK_SIGNAL, .si_code = SI_QUEUE};
 	struct task_numbers to;
 
 	/* Who is not in translated code comes to look by itself; he says that he is, and looks. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&thread->inside, __ATOMIC_SEQ_CST) || !arena_alive(thread->page))
-		return;
-	if (!tasks_numbers(task, &to))
-		return;
+	if (!is_inside(thread) || !arena_alive(thread->page) || !tasks_numbers(task, &to))
+		return false;
 	info.si_pid = (int)sys(__NR_getpid);
 	info.si_uid = (uint32_t)sys(__NR_getuid);
 	info.si_value.sival_ptr = (void *)KICK_VALUE;
-	sys(__NR_rt_tgsigqueueinfo, to.pid, to.tid, KICK_SIGNAL, &info);
+	return !sys(__NR_rt_tgsigqueueinfo, to.pid, to.tid, KICK_SIGNAL, &info);
+}
+
+void core_host_kick(struct core_task *task)
+{
+	kick(task);
+}
+
+/*
+ * A thread that runs is out within some microseconds. Who sleeps lets others run, the thread it may
+ * be.
+ */
+bool core_host_still(struct core_task *task)
+{
+	enum { SPIN_TSC = 60000, SLEEPS = 2, SLEEP_NS = 20000 };
+	const struct __kernel_timespec moment = {.tv_nsec = SLEEP_NS};
+	const struct thread *thread = thread_of(task);
+	const uint64_t since = core_host_tsc();
+
+	if (!kick(task))
+		return !is_inside(thread);
+	while (is_inside(thread) && core_host_tsc() - since < SPIN_TSC)
+		__builtin_ia32_pause();
+	for (unsigned int n = 0; n < SLEEPS && is_inside(thread); n++)
+		sys(__NR_nanosleep, &moment, NULL);
+	return !is_inside(thread);
 }
 
 bool core_host_in_cgroup(const struct core_task *task, uint64_t cgroup)

@@ -13,6 +13,9 @@
  */
 enum { FAR = CORE_EARLY_INSNS, FAR_OF_OTHERS = CORE_EARLY_INSNS / 8, MOST = 2 * FAR };
 
+/* What struct thread says of who walks. */
+#define INSIDE_WALK UINT32_MAX
+
 /* How far code may be. */
 enum { MOST_TO_CODE = 64 };
 
@@ -29,7 +32,21 @@ struct walk {
 
 #define INSTRUCTIONS CORE_KIND_BIT(CORE_INSTRUCTIONS)
 
-static bool begin(struct walk *w, struct thread *thread)
+/*
+ * Who wants a thread to be still waits for it here, too; it is in no cache that somebody may want to
+ * empty. A full barrier, as for who goes inside: core/still.h.
+ */
+static void come_in(struct thread *thread)
+{
+	__atomic_exchange_n(&thread->inside, INSIDE_WALK, __ATOMIC_SEQ_CST);
+}
+
+static void come_out(struct thread *thread)
+{
+	__atomic_store_n(&thread->inside, 0, __ATOMIC_RELEASE);
+}
+
+static bool can_walk(struct walk *w, struct thread *thread)
 {
 	const struct cache *cache = (const struct cache *)thread->lookup;
 	const uint64_t extras = cache->does.extras | thread->events.extras;
@@ -143,8 +160,9 @@ bool walk_to_overflow(struct thread *thread)
 	int64_t left, insns = 0;
 	struct walk w;
 
-	if (!begin(&w, thread) || !is_near(task))
+	if (!can_walk(&w, thread) || !is_near(task))
 		return false;
+	come_in(thread);
 	for (left = distance(task, ~0UL); left > 0 && insns < MOST; left = distance(task, ~0UL)) {
 		const int64_t surely = left - 1 < MOST ? left - 1 : MOST,
 			      n = run(&w, surely, false);
@@ -154,6 +172,7 @@ bool walk_to_overflow(struct thread *thread)
 			break;
 		insns++;
 	}
+	come_out(thread);
 	return insns;
 }
 
@@ -161,9 +180,13 @@ bool walk_to_code(struct thread *thread)
 {
 	struct walk w;
 	int64_t surely;
+	bool walked;
 
-	if (!begin(&w, thread))
+	if (!can_walk(&w, thread))
 		return false;
 	surely = distance(&thread->events, ~0UL) - 1;
-	return run(&w, surely < MOST_TO_CODE ? surely : MOST_TO_CODE, true);
+	come_in(thread);
+	walked = run(&w, surely < MOST_TO_CODE ? surely : MOST_TO_CODE, true);
+	come_out(thread);
+	return walked;
 }

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A group of events that another process reads and switches while the program runs: all of it at
+ * one place of the program, so events of one kind agree, whatever is done to them together. Run by
+ * `tally run`.
+ */
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/conformance/workload.h"
+
+enum { MEMBERS = 4, WINDOWS = 20000, ROUNDS = 1000, READS = 4, LOOPS = 300, PERIOD = 10007 };
+
+struct group {
+	uint64_t nr, value[MEMBERS];
+};
+
+static volatile uint64_t *rounds;
+
+static int open_event(struct perf_event_attr attr, pid_t pid, int group)
+{
+	attr.size = sizeof(attr);
+	attr.read_format = PERF_FORMAT_GROUP;
+	attr.exclude_kernel = attr.exclude_hv = 1;
+	return (int)syscall(SYS_perf_event_open, &attr, pid, -1, group, PERF_FLAG_FD_CLOEXEC);
+}
+
+static pid_t start_program(void)
+{
+	const pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (!child)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (; !child; ++*rounds)
+		work_loop(LOOPS);
+	while (!*rounds)
+		assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
+	return child;
+}
+
+/* One of the members may be sampled: its overflows are the program's own. */
+static int open_group(pid_t pid, uint64_t config, uint64_t period)
+{
+	struct perf_event_attr attr = {.config = config, .disabled = 1, .sample_period = period};
+	const int leader = open_event(attr, pid, -1);
+
+	assert_true(leader >= 0);
+	attr.disabled = attr.sample_period = 0;
+	for (int i = 1; i < MEMBERS; i++)
+		assert_true(open_event(attr, pid, leader) >= 0);
+	return leader;
+}
+
+static struct group read_group(int leader)
+{
+	struct group found = {0};
+
+	assert_int_equal(read(leader, &found, sizeof(found)), sizeof(found));
+	return found;
+}
+
+static void assert_agrees(const struct group *group)
+{
+	assert_int_equal(group->nr, MEMBERS);
+	for (int i = 1; i < MEMBERS; i++)
+		assert_int_equal(group->value[i], group->value[0]);
+}
+
+static void agree(uint64_t config, uint64_t period)
+{
+	static const unsigned long calls[] = {PERF_EVENT_IOC_ENABLE, PERF_EVENT_IOC_DISABLE,
+					      PERF_EVENT_IOC_RESET};
+	const pid_t child = start_program();
+	const int leader = open_group(child, config, period);
+	struct group before = {0}, now;
+
+	srand(1);
+	for (int i = 0; i < WINDOWS; i++) {
+		const unsigned long call = calls[rand() % 3];
+
+		assert_int_equal(ioctl(leader, call, PERF_IOC_FLAG_GROUP), 0);
+		for (int reads = 0; reads < READS; reads++) {
+			now = read_group(leader);
+			assert_agrees(&now);
+		}
+		if (call != PERF_EVENT_IOC_RESET)
+			assert_true(now.value[0] >= before.value[0]);
+		before = now;
+	}
+	/* Meanwhile it may have been without a processor. */
+	assert_int_equal(ioctl(leader, PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP), 0);
+	for (const uint64_t enough = *rounds + ROUNDS; *rounds < enough;)
+		sched_yield();
+	now = read_group(leader);
+	assert_agrees(&now);
+	assert_true(now.value[0] > before.value[0]);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(leader);
+}
+
+static void instructions(void **state)
+{
+	(void)state;
+	agree(PERF_COUNT_HW_INSTRUCTIONS, 0);
+}
+
+static void branches_that_are_sampled(void **state)
+{
+	(void)state;
+	agree(PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERIOD);
+}
+
+static void what_is_modelled(void **state)
+{
+	(void)state;
+	agree(PERF_COUNT_HW_CPU_CYCLES, 0);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	rounds = mmap(NULL, sizeof(*rounds), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	return rounds == MAP_FAILED ? -1 : 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(instructions),
+		cmocka_unit_test(branches_that_are_sampled),
+		cmocka_unit_test(what_is_modelled),
+	};
+
+	return cmocka_run_group_tests_name("run: a group switched from elsewhere", tests, set_up,
+					   NULL);
+}
