@@ -33,6 +33,7 @@ enum exit_kind {
 	EXIT_DETACH,
 	EXIT_STALE, /* the fragment of target is not what the program has there any more */
 	EXIT_DUE,   /* a counter is, or would be at the next exit, what somebody waits for */
+	EXIT_TAKEN, /* likewise, since the branch at thread->target was taken */
 	EXIT_STEP,  /* a fragment of one instruction, not to be found again, is done */
 };
 

@@ -440,6 +440,17 @@ static void still_to_come(struct thread *thread)
 		thread->branches.pc = 0;
 }
 
+/* The branch is what a sample is about; it has changed nothing but rip, or the count of a loop. */
+static void taken(struct thread *thread)
+{
+	struct regs *regs = &thread->regs;
+	const uint64_t pc = regs->rip;
+
+	regs->rip = thread->target;
+	linux_step_before(thread);
+	regs->rip = pc;
+}
+
 void translate_left(struct thread *thread)
 {
 	/* Nothing is emptied before we say that we are out. */
@@ -486,6 +497,9 @@ void translate_left(struct thread *thread)
 		still_to_come(thread);
 		if (!is_due(thread))
 			go_slowly(thread);
+		break;
+	case EXIT_TAKEN:
+		taken(thread);
 		break;
 	case EXIT_DETACH:
 		linux_detach(thread);

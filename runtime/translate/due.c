@@ -229,6 +229,7 @@ static struct late *emit_check_due(struct builder *b, const struct counts *rest,
 	struct late *late = new_late(b, LATE_DUE, pc);
 
 	late->how = how;
+	late->from = b->count.due.from;
 	late->counts = *rest;
 	EMIT(b, 0x0f, 0x89);
 	emit_long(b, late);
@@ -291,7 +292,9 @@ static void begin_late(struct builder *b, const struct late *late, const struct 
 static void emit_late_taken(struct builder *b, const struct late *late)
 {
 	begin_late(b, late, &late->counts);
+	b->count.due.from = late->from;
 	emit_counts_apart(b, &late->counts, late->pc, late->dead);
+	b->count.due.from = 0;
 	emit_exit_jump(b, late->pc, EXIT_LINK);
 }
 
@@ -315,7 +318,9 @@ static void emit_late_due(struct builder *b, const struct late *late)
 	begin_late(b, late, &late->counts);
 	emit_counts(b, late->counts, late->pc, late->how);
 	due_give_back(b, late->pc, late->how);
-	emit_exit_jump(b, late->pc, EXIT_DUE);
+	if (late->from)
+		emit_spill_constant(b, late->from, THREAD_TARGET);
+	emit_exit_jump(b, late->pc, late->from ? EXIT_TAKEN : EXIT_DUE);
 }
 
 void due_late(struct builder *b)
@@ -472,6 +477,7 @@ bool due_jcc(struct builder *b, uint64_t target)
 	if (c->due.closing && !(c->kinds & CORE_KIND_BIT(CORE_BRANCHES_TAKEN)))
 		return false;
 	late = new_late(b, LATE_TAKEN, target);
+	late->from = b->pc;
 	late->dead = decide(b, due_flags_dead(b, target));
 	late->undone = (1u << COUNT_KINDS) - 1;
 	late->counts = c->due.done;
@@ -491,7 +497,9 @@ void due_taken(struct builder *b, uint64_t target)
 	count_add(&c->due.done, &taken);
 	c->insn = (struct counts){0};
 	mark_pc(b, target, 0);
+	c->due.from = b->pc;
 	emit_counts_apart(b, &taken, target, false);
+	c->due.from = 0;
 	c->due.done = before.due.done;
 	c->insn = before.insn;
 	c->due.added = before.due.added;

@@ -26,7 +26,8 @@ enum how {
 };
 
 struct late {
-	uint64_t pc; /* where the program is then */
+	uint64_t pc;   /* where the program is then */
+	uint64_t from; /* the branch that has just led there; 0: none has */
 	uint8_t *site;
 	uint32_t entry;
 	uint8_t kind;	 /* enum late_kind */
@@ -45,6 +46,7 @@ struct due {
 	bool fine;	  /* segments are short, */
 	uint8_t most;	  /* and have so many instructions at most */
 	bool open;
+	uint64_t from; /* as in struct late, of what is added */
 	bool ahead;   /* what is added has not been done: it is taken back where something is due */
 	bool closing; /* the segment ends with the instruction at hand */
 	uint8_t nr_late, first_late;

@@ -203,6 +203,16 @@ static inline void emit_spill(struct builder *b, enum reg reg, uint32_t member)
 	emit_gs(b, 0x89, reg, member);
 }
 
+/* movl, of both halves: no register is needed. */
+static inline void emit_spill_constant(struct builder *b, uint64_t value, uint32_t member)
+{
+	for (unsigned int half = 0; half < 2; half++) {
+		EMIT(b, 0x65, 0xc7, 0x04, 0x25);
+		emit32(b, member + 4 * half);
+		emit32(b, (uint32_t)(value >> 32 * half));
+	}
+}
+
 /* mov %gs:member, %reg */
 static inline void emit_fill(struct builder *b, enum reg reg, uint32_t member)
 {

@@ -86,6 +86,47 @@ static void branches(void **state)
 	each_in_turn(&r, places, 3);
 }
 
+/* choose(times): a condition that holds each other time, and one that always does but the last. */
+void choose(void *times);
+extern const char choose_skip[], choose_back[];
+
+__asm__(".text\n"
+	"choose:\n"
+	"	test $1, %dil\n"
+	"choose_skip:\n"
+	"	jz 1f\n"
+	"	nop\n"
+	"1:\n"
+	"	sub $1, %edi\n"
+	"choose_back:\n"
+	"	jnz choose\n"
+	"	ret\n");
+
+/* That a branch is taken is known where it leads. */
+static void branches_that_are_taken(void **state)
+{
+	enum { TAKEN = 4, TIMES = 100000, PERIOD = 1001 }; /* docs/model.md */
+	struct recorder r = recorder_begin((struct perf_event_attr){
+		.type = PERF_TYPE_RAW,
+		.config = (uint64_t)TAKEN << 48,
+		.sample_period = PERIOD,
+		.sample_type = PERF_SAMPLE_IP,
+	});
+	const struct tally_sample *sample;
+	unsigned int skips = 0, backs = 0;
+
+	(void)state;
+	recorder_run(&r, choose, (void *)TIMES);
+	while ((sample = recorder_next(&r))) {
+		assert_true(recorder_is_exact(&r));
+		skips += sample->ip == (uint64_t)choose_skip;
+		backs += sample->ip == (uint64_t)choose_back;
+	}
+	assert_in_range(skips + backs, TIMES * 3 / 2 / PERIOD - 2, TIMES * 3 / 2 / PERIOD);
+	assert_true(skips > 0 && backs > skips);
+	recorder_end(&r);
+}
+
 /* ---- what it was like ---- */
 
 #define REG(name)	      (1ULL << PERF_REG_X86_##name)
@@ -330,6 +371,7 @@ int main(void)
 		cmocka_unit_test(traps_lie_behind),
 		cmocka_unit_test(instructions),
 		cmocka_unit_test(branches),
+		cmocka_unit_test(branches_that_are_taken),
 		cmocka_unit_test(loads),
 		cmocka_unit_test(stores),
 		cmocka_unit_test(branches_to_themselves),
