@@ -50,7 +50,7 @@ struct core_task {
 	uint64_t sampled; /* kinds of which somebody wants overflows: a subset of wanted */
 	uint64_t extras;  /* enum core_extra */
 	uint32_t changes, followed;
-	bool kick;		/* the thread has to be told, once the lock is given back */
+	bool kick; /* the thread has to be told, once the lock is given back */
 	/* It is not to go on, and does not: core/still.h. All is counted as it was then. */
 	bool still, waits;
 	uint64_t seen[CORE_COUNTED_KINDS];
@@ -98,6 +98,8 @@ struct core_task {
 	/* Page faults that have ended in a signal, which the kernel's counters leave out; and those of
 	 * the runtime's own that are known to be (runtime/linux/faults.c). */
 	uint64_t faults_failed, faults_own;
+	uint32_t populating; /* odd while faults_own is about to change, */
+	bool faults_watched; /* or always: its thread finds out from records which are its own */
 
 	/* core/used.h: where its process's first thread lies, and there what threads have used that have
 	 * ended. */

@@ -200,14 +200,28 @@ static void look_at_own(struct core_task *task, uint64_t kinds)
 		faults_counted(task_self(), kind, core_counter_read(task, kind));
 }
 
-void core_host_software(struct core_task *task, uint64_t kinds)
+/* Counters do not go back, so faults that may be the runtime's are left for the thread to count. */
+static void look_at_other(struct core_task *task, uint64_t kinds)
 {
+	const uint32_t before = __atomic_load_n(&task->populating, __ATOMIC_ACQUIRE);
+	struct core_used used = {0};
 	struct task_numbers numbers;
 
+	if (!tasks_numbers(task, &numbers))
+		return;
+	core_used_read(&used, kinds, numbers.pid, numbers.tid, proc_thread_file);
+	if (before & 1 || __atomic_load_n(&task->populating, __ATOMIC_ACQUIRE) != before ||
+	    __atomic_load_n(&task->faults_watched, __ATOMIC_RELAXED))
+		kinds &= ~CORE_KINDS_FAULTS;
+	core_used(task, kinds, &used);
+}
+
+void core_host_software(struct core_task *task, uint64_t kinds)
+{
 	if (core_page(task) == thread_self()->page)
 		look_at_own(task, kinds);
-	else if (tasks_numbers(task, &numbers))
-		core_used_by_proc(task, kinds, numbers.pid, numbers.tid, proc_thread_file);
+	else
+		look_at_other(task, kinds);
 }
 
 void core_host_discard(uint64_t offset, uint64_t size)

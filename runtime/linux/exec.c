@@ -119,6 +119,7 @@ static int64_t make(struct thread *thread, uint64_t number, uint64_t a, uint64_t
 	signal_before_exec(thread);
 	result = syscall_pass(thread, &call);
 	signal_after_exec(thread);
+	faults_not_executed(thread);
 	return result;
 }
 

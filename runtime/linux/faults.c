@@ -254,6 +254,7 @@ void faults_follow(struct thread *thread)
 	}
 	for (unsigned int n = 1; n < KINDS && !task->faults->watches; n++)
 		take_down(&task->faults->bells[n - 1]);
+	thread->events.faults_watched = task->faults->watches;
 	task->faults->known &= task->faults->watches;
 	if (began)
 		faults_drain(thread);
@@ -373,24 +374,44 @@ static bool is_counted(const struct thread *thread)
 	return thread->events.software & CORE_KINDS_FAULTS;
 }
 
+/* struct core_task's populating: from here on, and until here. */
+static void step_populating(struct thread *thread, bool begins)
+{
+	uint32_t *populating = &thread->events.populating;
+
+	if ((*populating & 1) != begins)
+		__atomic_store_n(populating, *populating + 1, __ATOMIC_SEQ_CST);
+}
+
 void faults_executing(struct thread *thread)
 {
 	if (is_counted(thread))
 		core_host_software(&thread->events, thread->events.software & CORE_KINDS_FAULTS);
+	step_populating(thread, true);
+}
+
+void faults_not_executed(struct thread *thread)
+{
+	step_populating(thread, false);
 }
 
 void faults_boot(struct thread *thread)
 {
+	thread->events.faults_watched = false;
 	if (is_counted(thread))
 		thread->events.faults_own =
 			(uint64_t)usage().ru_minflt -
 			core_counter_read(&thread->events, CORE_PAGE_FAULTS_MIN);
+	step_populating(thread, false);
 	booted = true;
 }
 
 uint64_t faults_before_populating(void)
 {
-	return booted && is_counted(thread_self()) ? (uint64_t)usage().ru_minflt : 0;
+	if (!booted || !is_counted(thread_self()))
+		return 0;
+	step_populating(thread_self(), true);
+	return (uint64_t)usage().ru_minflt + 1;
 }
 
 void faults_populated(uint64_t before)
@@ -403,12 +424,13 @@ void faults_populated(uint64_t before)
 		return;
 	thread = thread_self();
 	faults = thread->task->faults;
-	nr = (uint64_t)usage().ru_minflt - before;
+	nr = (uint64_t)usage().ru_minflt + 1 - before;
 	/* Where records are taken in, what they tell of is known of the same moment. */
 	if (faults && faults->watches)
 		faults->populated += nr;
 	else
 		thread->events.faults_own += nr;
+	step_populating(thread, false);
 }
 
 /* ---- what they are for ---- */

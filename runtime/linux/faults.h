@@ -31,6 +31,7 @@ bool faults_tell(const struct task *task, const siginfo_t *info);
 /* Before an exec what the caller had is counted; faults from then on, until the program begins, were
  * not its own. */
 void faults_executing(struct thread *thread);
+void faults_not_executed(struct thread *thread);
 void faults_boot(struct thread *thread);
 
 /* Around what brings pages in that getrusage(2) counts as faults, and no event tells of: the latter
