@@ -60,7 +60,7 @@ static int64_t find_task(struct event_request *request, struct thread *thread)
 	page = tasks_find(request->pid);
 	/* Whoever is not of this run is not there, but that must not be told to everybody. */
 	if (!page)
-		return may_attach(request->pid) ? -ESRCH : -EACCES;
+		return request->rights.perfmon || may_attach(request->pid) ? -ESRCH : -EACCES;
 	request->target.task = core_task(page);
 	request->target.tid = request->target.task->tid;
 	request->rights.attach = may_attach(request->pid);

@@ -180,6 +180,19 @@ ABI_CASE("sysctl.paranoid-bypass", "CAP_PERFMON alone lifts the restrictions")
 			   -1, abi_first_cpu(), -1, 0));
 }
 
+/* Process 1 need not be there: what a PID name space or a run does not have is ESRCH. */
+ABI_CASE("arg.pid-permission", "CAP_PERFMON alone opens on another user's task, and refuses none")
+{
+	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+
+	attr.sample_period = 1;
+	abi_need_root();
+	keep_perfmon_only();
+	OPEN(&attr, getppid(), -1, -1);
+	if (perf_open(&attr, 1, -1, -1, 0) < 0)
+		CHECK_EQ(errno, ESRCH);
+}
+
 static const struct positive {
 	struct abi_row about;
 	const char *name;
