@@ -116,13 +116,15 @@ static uint64_t scaled(uint64_t a, uint64_t b, uint64_t c)
 
 /*
  * The stretch on which branches are noted is slow: were it most of the way, the task would do less
- * and less in the time between two samples.
+ * and less in the time between two samples. What the model counts is some thirty times as slow
+ * there as what is exact, as each instruction is taken in by itself.
  */
 static uint64_t least_period(const struct core_event *event)
 {
-	if (event->kind < CORE_HARDWARE_KINDS && event->attr.sample_type & PERF_SAMPLE_BRANCH_STACK)
-		return 16 * CORE_LOOK_BACK;
-	return 1;
+	if (event->kind >= CORE_HARDWARE_KINDS ||
+	    !(event->attr.sample_type & PERF_SAMPLE_BRANCH_STACK))
+		return 1;
+	return (CORE_KINDS_EXACT >> event->kind & 1 ? 16 : 256) * CORE_LOOK_BACK;
 }
 
 /*

@@ -219,7 +219,8 @@ static void a_new_period(void **state)
 /* ---- frequencies ---- */
 
 /* Samples in the second second of something that happens @rate times in each. */
-static uint64_t frequency(uint64_t asked, uint64_t rate)
+static uint64_t frequency_with(uint64_t asked, uint64_t rate, enum core_kind kind,
+			       uint64_t sample_type)
 {
 	struct perf_event_attr attr = every(asked);
 	struct fake_ring ring;
@@ -227,20 +228,26 @@ static uint64_t frequency(uint64_t asked, uint64_t rate)
 	uint32_t event;
 
 	attr.freq = 1;
-	event = fake_event(&attr, CORE_INSTRUCTIONS);
+	attr.sample_type |= sample_type;
+	event = fake_event(&attr, kind);
 	ring = fake_map(event, 16, true);
 	core_clock_start(fake.task);
 	fake.rate = rate;
 	for (int i = 0; i < 200; i++) {
 		if (i == 100)
 			n = 0;
-		fake_run(CORE_INSTRUCTIONS, rate / 100);
+		fake_run(kind, rate / 100);
 		n += count_records(&ring, &attr, PERF_RECORD_SAMPLE);
 	}
 	core_disable(event, false);
 	core_task_update(fake.task);
 	fake_ring_unmap(event);
 	return n;
+}
+
+static uint64_t frequency(uint64_t asked, uint64_t rate)
+{
+	return frequency_with(asked, rate, CORE_INSTRUCTIONS, 0);
 }
 
 static void frequencies(void **state)
@@ -251,6 +258,19 @@ static void frequencies(void **state)
 	assert_in_range(frequency(4000, 10000000), 3800, 4200);
 	/* less happens than was asked for: each is told */
 	assert_int_equal(frequency(50000, 10000), 10000);
+}
+
+/* Before each sample the thread is slow for a while, the slower if it is modelled what is sampled:
+ * that stays a small part of the way, whatever is asked for. */
+static void a_frequency_with_branches_has_its_limits(void **state)
+{
+	const uint64_t branches = PERF_SAMPLE_BRANCH_STACK;
+
+	(void)state;
+	assert_in_range(frequency_with(1000, 100000000, CORE_CYCLES, branches), 950, 1050);
+	assert_in_range(frequency_with(50000, 100000000, CORE_CYCLES, branches), 1500, 1550);
+	assert_in_range(frequency_with(50000, 100000000, CORE_INSTRUCTIONS, branches), 24000,
+			24500);
 }
 
 /* Ten times as fast, and back: the period follows within some samples. */
@@ -573,6 +593,7 @@ int main(void)
 		FAKE_CASE(software_with_periods),
 		FAKE_CASE(a_new_period),
 		FAKE_CASE(frequencies),
+		FAKE_CASE(a_frequency_with_branches_has_its_limits),
 		FAKE_CASE(a_frequency_follows_the_program),
 		FAKE_CASE(a_frequency_while_others_run),
 		FAKE_CASE(too_many_are_throttled),
