@@ -161,10 +161,17 @@ const size_t core_nr_named_events = sizeof(core_named_events) / sizeof(core_name
 const struct core_format core_formats[] = {
 	{"event", "config:0-7"},
 	{"umask", "config:8-15"},
-	/* Terms that processors have: an event with one of them is refused, and not those beside it. */
+	/* Terms that processors have: an event with one of them, or with a code that takes one, is
+	 * refused, and not those beside it. */
 	{"edge", "config:18"},
 	{"inv", "config:23"},
 	{"cmask", "config:24-31"},
+	{"pc", "config:19"},
+	{"any", "config:21"},
+	{"in_tx", "config:32"},
+	{"in_tx_cp", "config:33"},
+	{"offcore_rsp", "config1:0-63"},
+	{"frontend", "config1:0-23"},
 	{"kind", "config:48-55"},
 	{"ldlat", "config1:0-15"},
 };

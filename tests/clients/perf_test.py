@@ -90,10 +90,14 @@ def case_stat_without_events_has_all_of_its_own():
 
 def case_stat_of_what_processors_alone_have_leaves_the_rest():
     counts = stat('-e', 'cpu/event=0xc0,cmask=0,name=all/u,cpu/event=0xc0,cmask=1,inv=1,name=none/u,'
-                  'cpu/event=0xc0,edge=1,name=begun/u', WORK_STATIC, str(TURNS))
+                  'cpu/event=0xc0,edge=1,name=begun/u,'
+                  'cpu/event=0xc6,umask=0x1,frontend=0x7,name=decoded/u,'
+                  'cpu/event=0x2a,umask=0x1,offcore_rsp=0x10001,name=outside/u,'
+                  'cpu/event=0xc0,any=1,name=both/u,cpu/event=0xc0,in_tx=1,name=inner/u', WORK_STATIC,
+                  str(TURNS))
     check(LEAST_INSTRUCTIONS < counts.pop('all') < MOST_INSTRUCTIONS, counts)
     equal(set(counts.values()), {'<not supported>'})
-    equal(len(counts), 2)
+    equal(len(counts), 6)
 
 
 def case_stat_ddd_has_caches_and_TLBs():
