@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -170,6 +171,13 @@ static bool kernel_has_events(void)
 	return syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0UL) < 0 && errno == EFAULT;
 }
 
+static uint64_t user_name_space(void)
+{
+	struct stat file;
+
+	return stat("/proc/self/ns/user", &file) ? 0 : file.st_ino;
+}
+
 static void settle(const struct monitor_options *options)
 {
 	struct core_settings settings = {
@@ -185,6 +193,7 @@ static void settle(const struct monitor_options *options)
 		.trace_type = TRACE_TYPE,
 		.host = options->host && kernel_has_events(),
 		.vendor = vendor_here(),
+		.user_name_space = user_name_space(),
 		.machine = options->machine,
 	};
 

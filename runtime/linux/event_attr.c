@@ -8,6 +8,7 @@
 
 #include "runtime/linux/copy.h"
 #include "runtime/linux/memory.h"
+#include "runtime/linux/proc.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
 
@@ -69,6 +70,17 @@ static uint64_t capabilities(void)
 	return data[0].effective | (uint64_t)data[1].effective << 32;
 }
 
+/*
+ * A capability counts where the run began, which is its initial user name space, and not in one
+ * that a program has made to have them all.
+ */
+static bool are_of_another_name_space(void)
+{
+	const uint64_t first = core_settings()->user_name_space, here = proc_user_name_space();
+
+	return first && here && here != first;
+}
+
 static bool capable(uint64_t set, unsigned int capability)
 {
 	return set >> capability & 1;
@@ -81,6 +93,8 @@ void event_rights(struct core_rights *rights)
 	} limit = {0};
 	uint64_t set = capabilities();
 
+	if (set && are_of_another_name_space())
+		set = 0;
 	sys(__NR_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit);
 	*rights = (struct core_rights){
 		.perfmon = capable(set, CAP_PERFMON) || capable(set, CAP_SYS_ADMIN),

@@ -71,11 +71,21 @@ int32_t proc_descriptors(void)
 	return number_in_status((int32_t)sys(__NR_getpid), "FDSize");
 }
 
-uint64_t proc_name_space(void)
+static uint64_t inode(const char *path)
 {
 	struct stat file;
 
-	return sys(__NR_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &file, 0) ? 0 : file.st_ino;
+	return sys(__NR_newfstatat, AT_FDCWD, path, &file, 0) ? 0 : file.st_ino;
+}
+
+uint64_t proc_name_space(void)
+{
+	return inode("/proc/self/ns/pid");
+}
+
+uint64_t proc_user_name_space(void)
+{
+	return inode("/proc/self/ns/user");
 }
 
 uint64_t proc_physical(uint64_t address)

@@ -25,6 +25,9 @@ int32_t proc_descriptors(void);
 /* Which name space this process's numbers are in, as an inode; 0: there is no /proc. */
 uint64_t proc_name_space(void);
 
+/* And which its rights are of. */
+uint64_t proc_user_name_space(void);
+
 /* The physical address of @address, for who may know it. */
 uint64_t proc_physical(uint64_t address);
 

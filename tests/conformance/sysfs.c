@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,18 @@ ABI_CASE("sysctl.paranoid-bypass", "CAP_PERFMON alone lifts the restrictions")
 	CHECK_OK(perf_open(&(struct perf_event_attr){.type = PERF_TYPE_SOFTWARE,
 						     .size = sizeof(struct perf_event_attr)},
 			   -1, abi_first_cpu(), -1, 0));
+}
+
+ABI_CASE("sysctl.paranoid-bypass", "capabilities in a user name space of one's own lift nothing")
+{
+	struct perf_event_attr attr = with_kernel();
+
+	if (abi_paranoid() < 2)
+		CANNOT("perf_event_paranoid is %d, which restricts too little", abi_paranoid());
+	if (unshare(CLONE_NEWUSER))
+		NOT_ALLOWED("unshare(CLONE_NEWUSER): %s", strerror(errno));
+	CHECK_REFUSED(&attr, -1, abi_first_cpu(), -1, 0, EACCES);
+	CHECK_REFUSED(&attr, 0, -1, -1, 0, EACCES);
 }
 
 /* Process 1 need not be there: what a PID name space or a run does not have is ESRCH. */
