@@ -11,6 +11,9 @@
 #include <asm/errno.h>
 #include <linux/signal.h>
 
+#include "core/core.h"
+#include "runtime/linux/confined.h"
+#include "runtime/linux/control.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/tasks.h"
@@ -91,6 +94,18 @@ static bool can_be_forced(const struct signal_note *note, const struct signal_ac
 	       action->handler != IGNORE_HANDLER;
 }
 
+/*
+ * Who is told that a signal has ended a child finds that in its rings: the kernel writes the child's
+ * PERF_RECORD_EXIT before. A child that ends by itself has done so, too; of others the monitor does.
+ */
+static void settle_killed(const siginfo_t *info)
+{
+	if (info->si_signo == SIGCHLD &&
+	    (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED) && core_nr_events() &&
+	    !confined())
+		control_settle();
+}
+
 static void deliver(struct thread *thread, struct signal_note *note, bool forced)
 {
 	struct task *task = thread->task;
@@ -108,6 +123,7 @@ static void deliver(struct thread *thread, struct signal_note *note, bool forced
 		act_by_default(thread, note);
 		return;
 	}
+	settle_killed(&note->info);
 	if (action.flags & SA_RESETHAND)
 		signal_action_reset(task, number);
 	/* A breakpoint that the thread stands at has been told of: not again when it goes on. */

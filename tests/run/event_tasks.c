@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -397,7 +398,68 @@ static void case_children_that_share(void)
 	}
 }
 
+static bool tells_of_an_end(const struct perf_event_mmap_page *page)
+{
+	const char *data = (const char *)page + PAGE;
+	const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	struct perf_event_header record;
+
+	for (uint64_t at = 0; at < head; at += record.size) {
+		memcpy(&record, data + at, sizeof(record));
+		if (record.type == PERF_RECORD_EXIT)
+			return true;
+		need(record.size >= sizeof(record));
+	}
+	return false;
+}
+
+static volatile sig_atomic_t children_ended;
+
+static void note_end(int number)
+{
+	(void)number;
+	children_ended++;
+}
+
+/* As perf does, which reads its rings a last time when it is told of the end, and waits then. */
+static void case_the_end_of_a_killed_child(void)
+{
+	struct perf_event_attr attr = faults();
+	const struct sigaction action = {.sa_handler = note_end};
+	sigset_t ends, none;
+	int told = 0;
+
+	close(own_faults());
+	attr.task = 1;
+	sigemptyset(&none);
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	sigaction(SIGCHLD, &action, NULL);
+	for (int i = 0; i < 20; i++) {
+		struct perf_event_mmap_page *page;
+		int go, status, fd;
+		const pid_t child = start_child(&go, 20);
+
+		children_ended = 0;
+		fd = open_event(&attr, child, -1, -1, 0);
+		need(fd >= 0);
+		page = mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		need(page != MAP_FAILED);
+		need(!kill(child, i % 2 ? SIGKILL : SIGTERM));
+		while (!children_ended)
+			sigsuspend(&none);
+		told += tells_of_an_end(page);
+		need(waitpid(child, &status, 0) == child);
+		munmap(page, RING);
+		close(fd);
+		close(go);
+	}
+	say("told of %d ends\n", told);
+}
+
 const struct test_case cases[] = {
+	{"the_end_of_a_killed_child", case_the_end_of_a_killed_child},
 	{"children_that_share", case_children_that_share},
 	{"name_spaces_of_numbers", case_name_spaces_of_numbers},
 	{"without_tsc", case_without_tsc},
