@@ -50,17 +50,50 @@ bool model_foresee(const struct model *m, const uint64_t *record, const struct b
 	return true;
 }
 
-bool model_foresee_branch(const struct model *m, const struct block *b, uint64_t pc)
+static uint64_t bit(uint32_t place)
+{
+	return UINT64_C(1) << place % 64;
+}
+
+/*
+ * What the first condition will be predicted is known. Those before a later one correct counters,
+ * which makes no difference where both predictors say what comes true, and none of the counters
+ * that they say it by is corrected towards the other direction before.
+ */
+static bool foresee_condition(const struct predictor *p, uint64_t history, uint64_t branch,
+			      bool taken, struct foreseen *sums)
+{
+	const uint32_t one = predict_branch_place(branch);
+	const uint32_t two = (predict_history_place(branch) ^ (uint32_t)history) &
+			     ((1 << PREDICT_HISTORY_BITS) - 1);
+	bool sure;
+
+	if (!sums->conditions)
+		sure = predicts_condition(p, history, branch, taken);
+	else
+		sure = predicts_by_branch(p, one) == taken &&
+		       predicts_by_history(p, two) == taken &&
+		       !(sums->corrected[!taken][0] & bit(one)) &&
+		       !(sums->corrected[!taken][1] & bit(two));
+	sums->corrected[taken][0] |= bit(one);
+	sums->corrected[taken][1] |= bit(two);
+	sums->history = history << 1 | taken;
+	sums->conditions++;
+	return sure;
+}
+
+void model_foresee_branch(const struct model *m, const struct block *b, uint64_t pc, bool first,
+			  struct foreseen *sums)
 {
 	const uint64_t behind = b->pc + b->length;
 
-	switch (b->end) {
-	case BLOCK_CONDITIONAL:
-		return predicts_condition(&m->predictor, m->history, behind, pc != behind);
-	case BLOCK_RETURN:
-		return m->predictor.returns[m->predictor.depth % PREDICT_RETURNS] == (uint32_t)pc;
-	}
-	return !is_predicted(b);
+	if (b->end == BLOCK_CONDITIONAL)
+		sums->wrong -= foresee_condition(&m->predictor,
+						 sums->conditions ? sums->history : m->history,
+						 behind, pc != behind, sums);
+	else if (first && b->end == BLOCK_RETURN)
+		sums->wrong -=
+			m->predictor.returns[m->predictor.depth % PREDICT_RETURNS] == (uint32_t)pc;
 }
 
 /* Parts of a cycle that are left from before may make up one more. */

@@ -14,6 +14,11 @@
 struct foreseen {
 	uint64_t insns, loads, stores, branches, lines, slots;
 	uint64_t wrong; /* branches that may not be predicted */
+	/* Conditions, and what the last ones will have done. */
+	uint64_t conditions, history;
+	/* Towards which direction they correct which counters, by branch and by history: bits for
+	 * places, of which several share one. */
+	uint64_t corrected[2][2];
 };
 
 /*
@@ -23,9 +28,10 @@ struct foreseen {
 bool model_foresee(const struct model *model, const uint64_t *record, const struct block *block,
 		   uint64_t fs_base, struct foreseen *sums);
 
-/* Whether the branch at the end of @block, if there is any, leads to @pc as predicted. To be asked
- * when all before it has been taken in. */
-bool model_foresee_branch(const struct model *model, const struct block *block, uint64_t pc);
+/* The branch at the end of that @block, if there is any, leads to @pc: takes it from @sums->wrong
+ * again if that is what will be predicted. @first: the block is the first one of @sums. */
+void model_foresee_branch(const struct model *model, const struct block *block, uint64_t pc,
+			  bool first, struct foreseen *sums);
 
 /* At most so much more of @kind will have been counted. */
 uint64_t model_foreseen(const struct model *model, const struct foreseen *sums,

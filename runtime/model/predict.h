@@ -85,6 +85,17 @@ static inline bool predicts_condition(const struct predictor *p, uint64_t histor
 	return !(p->steps[taken][one | two] >> PREDICT_WRONG);
 }
 
+/* What one and the other say, by place. */
+static inline bool predicts_by_branch(const struct predictor *p, uint32_t place)
+{
+	return p->by_branch[place] & 0x02;
+}
+
+static inline bool predicts_by_history(const struct predictor *p, uint32_t place)
+{
+	return p->by_history[place] & 0x20;
+}
+
 static inline bool predict_condition(struct predictor *p, uint64_t *history, uint64_t branch,
 				     bool taken)
 {

@@ -105,10 +105,8 @@ static uint64_t *behind_quiet(const struct single *s, uint64_t *record, const ui
 
 		if (!model_foresee(s->model, record, block, s->fs_base, &sums))
 			break;
-		if (record == first &&
-		    model_foresee_branch(s->model, block,
-					 next < end ? record_block(*next)->pc : pc))
-			sums.wrong = 0;
+		model_foresee_branch(s->model, block, next < end ? record_block(*next)->pc : pc,
+				     record == first, &sums);
 		if (!are_quiet(s, &sums))
 			break;
 		record = next;

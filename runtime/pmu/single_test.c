@@ -270,7 +270,8 @@ static void the_same_counts_and_the_cause(void **state)
 		uint64_t record[WORDS];
 		struct foreseen sums = {0};
 		int64_t before[64];
-		bool foreseen, predicted;
+		uint64_t branches;
+		bool foreseen;
 
 		make_record(record, made->block);
 		whole[kind] = parts[kind] = -left;
@@ -278,11 +279,11 @@ static void the_same_counts_and_the_cause(void **state)
 		single.found = 0;
 		memcpy(before, whole, sizeof(before));
 		foreseen = model_foresee(model, record, made->block, FS_BASE, &sums);
-		predicted = foreseen && model_foresee_branch(model, made->block, next);
+		branches = sums.wrong;
+		if (foreseen)
+			model_foresee_branch(model, made->block, next, true, &sums);
 		nr_foreseen += foreseen;
-		nr_predicted += predicted && sums.wrong;
-		if (predicted)
-			sums.wrong = 0;
+		nr_predicted += foreseen && sums.wrong < branches;
 		model_run_part(model, record, made->block, next, FS_BASE, whole);
 		if (foreseen)
 			check_foreseen(model, &sums, before, whole);
@@ -302,10 +303,62 @@ static void the_same_counts_and_the_cause(void **state)
 	free(single.model);
 }
 
+/* A row of conditions, before any of them is taken in: what is foreseen is not wrong. */
+static void rows_of_conditions(void **state)
+{
+	enum { ROW = 40, PLACES = 12 };
+	unsigned int nr_sure = 0, nr_wrong = 0;
+	int64_t counter[64] = {0};
+	struct model *model = new_model();
+	struct block *block = calloc(1, BLOCK_ROOM);
+
+	(void)state;
+	assert_non_null(block);
+	block->end = BLOCK_CONDITIONAL;
+	block->words = 1;
+	block->length = 2;
+	block->counts = BLOCK_COUNT(1, BLOCK_INSTRUCTIONS);
+	for (unsigned int i = 0; i < 20000; i++) {
+		uint64_t record[1] = {(uint64_t)block}, pcs[ROW], next[ROW];
+		bool sure[ROW];
+		struct foreseen sums = {0};
+		/* some rows are those of a loop, some of anything */
+		const unsigned int places = 1 + any(PLACES), noise = any(3) ? 1000 : 4;
+
+		for (unsigned int k = 0; k < ROW; k++) {
+			const unsigned int place = any(4) ? k % places : any(PLACES);
+			const bool taken = (place % 3 != 0) ^ !any(noise);
+			const uint64_t before = sums.wrong;
+
+			/* places of the tables that are shared, too */
+			pcs[k] = block->pc = 0x400000 + ((uint64_t)(place % 8) << 2) +
+					     ((uint64_t)(place / 8) << 28);
+			next[k] = block->pc + (taken ? 100 : 2);
+			sums.wrong++;
+			model_foresee_branch(model, block, next[k], !k, &sums);
+			sure[k] = sums.wrong == before;
+		}
+		for (unsigned int k = 0; k < ROW; k++) {
+			const int64_t before = counter[CORE_BRANCH_MISSES];
+
+			block->pc = pcs[k];
+			model_run_part(model, record, block, next[k], FS_BASE, counter);
+			assert_true(!sure[k] || counter[CORE_BRANCH_MISSES] == before);
+			nr_sure += sure[k];
+			nr_wrong += counter[CORE_BRANCH_MISSES] != before;
+		}
+	}
+	assert_true(nr_sure > 20000 * ROW / 4);
+	assert_true(nr_wrong > 20000);
+	free(block);
+	free(model);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_counts_and_the_cause),
+		cmocka_unit_test(rows_of_conditions),
 	};
 
 	return cmocka_run_group_tests_name("runtime/single", tests, NULL, NULL);
