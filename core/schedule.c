@@ -283,6 +283,21 @@ static void want(struct core_task *task, const struct wanted *now)
 	core_task_change(task);
 }
 
+/*
+ * Code counts for those, too, that wait for their turn: what is counted decides how fast the program
+ * is, and counts are scaled by time. Were instructions counted while it is fast and cycles while it
+ * is not, there would be more of them than a cycle can have.
+ */
+static inline void add_waiting(const struct core_task *task, const struct core_event *event,
+			       struct wanted *to)
+{
+	const bool counts = event->kind < CORE_HARDWARE_KINDS || core_is_sum(event->kind);
+
+	if (task->crowded && event->state == CORE_INACTIVE && event->hardware && counts &&
+	    is_its_time(task, core_event(event->leader)))
+		to->kinds |= wanted_by(event);
+}
+
 static void publish(struct core_task *task)
 {
 	struct wanted now = {0};
@@ -290,6 +305,8 @@ static void publish(struct core_task *task)
 	core_for_each_event(event, task)
 		if (event->state == CORE_ACTIVE)
 			add_wanted(event, &now);
+		else
+			add_waiting(task, event, &now);
 	want(task, &now);
 }
 

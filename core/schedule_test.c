@@ -56,6 +56,24 @@ static void groups_take_turns(void **state)
 	assert_int_equal(fake.crowds, 2);
 }
 
+static void code_counts_for_those_who_wait(void **state)
+{
+	const uint64_t instructions = CORE_KIND_BIT(CORE_INSTRUCTIONS),
+		       branches = CORE_KIND_BIT(CORE_BRANCHES), cycles = CORE_KIND_BIT(CORE_CYCLES);
+	uint32_t first = hardware(PERF_COUNT_HW_INSTRUCTIONS, 0);
+
+	(void)state;
+	hardware(PERF_COUNT_HW_BRANCH_INSTRUCTIONS, 0);
+	assert_int_equal(fake.task->wanted, instructions | branches);
+	assert_int_equal(state_of(hardware(PERF_COUNT_HW_CPU_CYCLES, 0)), CORE_INACTIVE);
+	assert_int_equal(fake.task->wanted, instructions | branches | cycles);
+	tree_rotate();
+	assert_int_equal(state_of(first), CORE_INACTIVE);
+	assert_int_equal(fake.task->wanted, instructions | branches | cycles);
+	assert_int_equal(core_disable(first, false), 0);
+	assert_int_equal(fake.task->wanted, branches | cycles);
+}
+
 static void a_group_counts_as_a_whole(void **state)
 {
 	uint32_t one = hardware(PERF_COUNT_HW_INSTRUCTIONS, 0),
@@ -154,6 +172,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TREE_CASE_TWO_COUNTERS(groups_take_turns),
+		TREE_CASE_TWO_COUNTERS(code_counts_for_those_who_wait),
 		TREE_CASE_TWO_COUNTERS(a_group_counts_as_a_whole),
 		TREE_CASE_TWO_COUNTERS(pinned_is_always_there_or_fails),
 		TREE_CASE_TWO_COUNTERS(exclusive_is_alone),
