@@ -222,8 +222,8 @@ static void exec_enables_and_removes(void **state)
 
 static unsigned int looks;
 
-/* While its event is read, when the reader has looked at the time so often, a child works: first it
- * comes from a system call, or it goes into one then. */
+/* While its event is read, when the reader has looked at the time so often, a child works, as it has
+ * not come to see that it is to be still: first it comes from a system call, or it goes into one then. */
 static void child_goes_on(void)
 {
 	struct core_task *reader = fake.task;
@@ -236,7 +236,8 @@ static void child_goes_on(void)
 	fake.task = core_task(2);
 	if (stands)
 		core_clock_start(fake.task);
-	tree_work(50);
+	fake.tsc += 50000;
+	fake_run(CORE_INSTRUCTIONS, 50);
 	if (!stands)
 		core_clock_stop(fake.task);
 	fake.task = reader;

@@ -6,6 +6,7 @@
 #include <linux/resource.h>
 #include <stdbool.h>
 
+#include "runtime/linux/confined.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/proc.h"
@@ -72,10 +73,12 @@ static uint64_t capabilities(void)
 
 /*
  * A capability counts where the run began, which is its initial user name space, and not in one
- * that a program has made to have them all.
+ * that a program has made to have them all. To ask may be the end of who has confined itself.
  */
 static bool are_of_another_name_space(void)
 {
+	if (confined())
+		return false;
 	const uint64_t first = core_settings()->user_name_space, here = proc_user_name_space();
 
 	return first && here && here != first;
