@@ -79,6 +79,14 @@ static size_t bits(uint64_t mask)
 
 /* ---- gathering ---- */
 
+/* Where each branch is sampled Intel's processors store them (BTS), and the kernel has from there
+ * where one led to: perf script shows that as the address of such events, whatever the processor. */
+static bool is_each_branch(const struct gathered *sample)
+{
+	return sample->event->kind == CORE_BRANCHES && !sample->event->attr.freq &&
+	       sample->hit->period == 1;
+}
+
 /*
  * As processors tell precise samples, what was interrupted has the registers from behind the
  * instruction that did it, but for that instruction's own address. The registers of user mode are
@@ -87,6 +95,8 @@ static size_t bits(uint64_t mask)
 static void gather_place(struct gathered *sample)
 {
 	const enum core_kind kind = sample->event->kind;
+	const bool branch = is_each_branch(sample);
+	const bool access = sample->type & ACCESS && !branch;
 
 	core_host_registers(sample->after);
 	memcpy(sample->regs, sample->after, sizeof(sample->regs));
@@ -96,7 +106,9 @@ static void gather_place(struct gathered *sample)
 		.source = SOURCE_UNKNOWN,
 	};
 	sample->exact = kind < CORE_HARDWARE_KINDS &&
-			core_host_cause(kind, sample->type & ACCESS, &sample->cause, sample->regs);
+			core_host_cause(kind, access, &sample->cause, sample->regs);
+	if (branch && sample->exact && sample->cause.since == CORE_SINCE_NOTHING)
+		sample->cause.address = sample->after[PERF_REG_X86_IP];
 	if (kind == CORE_PAGE_FAULTS || kind == CORE_PAGE_FAULTS_MIN ||
 	    kind == CORE_PAGE_FAULTS_MAJ)
 		core_host_fault(kind, sample->hit->number, &sample->cause);

@@ -409,6 +409,28 @@ static void accesses(void **state)
 
 /* ---- branches ---- */
 
+/* An event of single branches tells where they lead, and no other tells that. */
+static void single_branches(void **state)
+{
+	struct perf_event_attr attr = sampling(PERF_SAMPLE_IP | PERF_SAMPLE_ADDR);
+	const struct tally_sample *sample;
+
+	(void)state;
+	fake.has_cause = true;
+	fake.cause = (struct core_cause){.ip = 0x4444};
+	assert_int_equal(shoot_at(&attr, CORE_BRANCHES)->sample.addr, 0);
+	attr.sample_period = 1;
+	assert_int_equal(shoot_at(&attr, CORE_INSTRUCTIONS)->sample.addr, 0);
+	sample = &shoot_at(&attr, CORE_BRANCHES)->sample;
+	assert_int_equal(sample->ip, 0x4444);
+	assert_int_equal(sample->addr, fake.regs[PERF_REG_X86_IP]);
+	/* Where it stands by now is somewhere else. */
+	fake.cause.since = CORE_SINCE_MORE;
+	assert_int_equal(shoot_at(&attr, CORE_BRANCHES)->sample.addr, 0);
+	fake.has_cause = false;
+	assert_int_equal(shoot_at(&attr, CORE_BRANCHES)->sample.addr, 0);
+}
+
 static void branches_are(uint64_t asked, const char *wanted)
 {
 	static const struct {
@@ -542,6 +564,7 @@ int main(void)
 		CASE(stack_of_a_full_record),
 		CASE(stack_around_the_end),
 		CASE(accesses),
+		CASE(single_branches),
 		CASE(branch_filters),
 		CASE(as_many_branches_as_processors_have),
 		CASE(counts),

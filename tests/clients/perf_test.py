@@ -299,6 +299,19 @@ def case_record_b_misses_no_branch():
     check(pairs > 10000, str(pairs))
 
 
+def case_record_of_each_branch_tells_where_it_leads():
+    path = path_of('each.data')
+    perf('record', '-q', '-o', path, '-e', 'branches:u', '-c', '1', '-d', 'true')
+    branches = [[int(address, 16) for address in line.split('=>')]
+                for line in perf('script', '-i', path, '-F', 'ip,addr').stdout.splitlines()]
+    check(len(branches) > 1000, str(branches))
+    # But where perf was told to sample less for a while, and around system calls, each is what the
+    # one before it led to, or not far behind.
+    followed = [1 for (_, target), (source, _) in zip(branches, branches[1:])
+                if 0 <= source - target < 4096]
+    check(len(followed) > 0.9 * len(branches), '%d of %d' % (len(followed), len(branches)))
+
+
 def case_record_a_sees_the_tree():
     shares = report(record('-a', '-e', 'instructions:u', turns=10 * TURNS)[0], '--comm', 'work')
     check(shares.get('hot', 0) > 60, str(shares))
