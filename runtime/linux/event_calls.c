@@ -312,16 +312,11 @@ static const struct concerned *concerned(uint32_t number)
 	return found->handler || found->error || found->whole || found->maps ? found : NULL;
 }
 
-static int64_t call_of(struct thread *thread, struct syscall *call, const struct concerned *how)
+static int64_t call_on_descriptor(struct thread *thread, struct syscall *call,
+				  const struct concerned *how)
 {
 	uint64_t event;
 
-	if (how->maps) {
-		int64_t result = event_map_call(thread, call);
-
-		if (result != EVENT_CALL_OTHER)
-			return result;
-	}
 	if (how->whole)
 		return how->whole(thread, call);
 	if (!how->handler && !how->error)
@@ -342,6 +337,19 @@ static int64_t call_of(struct thread *thread, struct syscall *call, const struct
 	default:
 		return EVENT_CALL_OTHER;
 	}
+}
+
+static int64_t call_of(struct thread *thread, struct syscall *call, const struct concerned *how)
+{
+	int64_t result = how->maps ? event_map_call(thread, call) : EVENT_CALL_OTHER;
+
+	if (result == EVENT_MAP_VACATED) {
+		result = call_on_descriptor(thread, call, how);
+		if (result == EVENT_CALL_OTHER)
+			result = sys_mmap(thread, call);
+		return event_map_release(thread, call, result);
+	}
+	return result == EVENT_CALL_OTHER ? call_on_descriptor(thread, call, how) : result;
 }
 
 int64_t event_call(struct thread *thread, struct syscall *call)

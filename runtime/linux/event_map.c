@@ -15,6 +15,7 @@
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/event_attr.h"
 #include "runtime/linux/event_calls.h"
+#include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_mappings.h"
 #include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
@@ -164,6 +165,22 @@ static int64_t unmap(struct thread *thread, uint64_t start, uint64_t size)
 	return result;
 }
 
+/* What is wrong with a mapping of an event whatever the event, and wherever it is to be. */
+static int64_t check_mmap(const struct syscall *call)
+{
+	const uint64_t size = PAGE_UP(call->args[1]), type = call->args[3] & MAP_TYPE;
+
+	if (call->args[1] && !size)
+		return -ENOMEM;
+	if (call->args[5] % PAGE || !size || type < MAP_SHARED || type > MAP_SHARED_VALIDATE)
+		return -EINVAL;
+	if (size > ADDRESS_MAX)
+		return -ENOMEM;
+	if (call->args[2] & PROT_EXEC)
+		return -EPERM; /* what has no file system may not be executed */
+	return 0;
+}
+
 /* The place stays taken, by nothing: so that what the program maps there is like anything else, and
  * no other thread's mapping gets there first. */
 static int64_t vacate(struct thread *thread, uint64_t start, uint64_t size)
@@ -177,6 +194,32 @@ static int64_t vacate(struct thread *thread, uint64_t start, uint64_t size)
 		return result;
 	gone(start, PAGE_UP(start + size));
 	return 0;
+}
+
+/* What the kernel refuses at once leaves what was there. Without a place of its own the same call
+ * tells; of our events, which are pipes, it would not. */
+static int64_t refused_elsewhere(const struct syscall *call)
+{
+	const uint64_t *args = call->args, size = PAGE_UP(args[1]);
+	const uint64_t placed = MAP_FIXED | MAP_POPULATE | MAP_LOCKED;
+	int64_t result;
+
+	if (!(args[3] & MAP_ANONYMOUS) && event_of_fd(args[4]))
+		return check_mmap(call);
+	result = sys(__NR_mmap, 0, size, args[2], args[3] & ~placed, args[4], args[5]);
+	if (!sys_failed(result))
+		sys(__NR_munmap, result, size);
+	/* For both there may be no room where one has it. */
+	return !sys_failed(result) || result == -ENOMEM || result == -EAGAIN ? 0 : result;
+}
+
+int64_t event_map_release(struct thread *thread, const struct syscall *call, int64_t result)
+{
+	struct syscall release = {__NR_munmap, {call->args[0], PAGE_UP(call->args[1])}};
+
+	if (sys_failed(result))
+		sys_munmap(thread, &release);
+	return result;
 }
 
 /*
@@ -278,6 +321,11 @@ static int64_t change(struct thread *thread, struct syscall *call)
 		return EVENT_CALL_OTHER;
 	if (protects(call) && call->args[2] & PROT_EXEC)
 		return -EACCES;
+	if ((uint32_t)call->number == __NR_mmap) {
+		result = refused_elsewhere(call);
+		if (result)
+			return result;
+	}
 	/* What is behind it in the arena is others'. */
 	if (found == PART || (uint32_t)call->number == __NR_remap_file_pages)
 		return -EINVAL;
@@ -286,7 +334,7 @@ static int64_t change(struct thread *thread, struct syscall *call)
 		return unmap(thread, call->args[0], call->args[1]);
 	case __NR_mmap:
 		result = vacate(thread, call->args[0], call->args[1]);
-		return result ? result : EVENT_CALL_OTHER;
+		return result ? result : EVENT_MAP_VACATED;
 	default:
 		return EVENT_CALL_OTHER;
 	}
@@ -352,15 +400,9 @@ int64_t event_mmap(struct thread *thread, struct syscall *call, uint64_t event)
 
 	if (flags & MAP_ANONYMOUS)
 		return EVENT_CALL_OTHER;
-	if (call->args[1] && !size)
-		return -ENOMEM;
-	if (offset % PAGE || !size || (flags & MAP_TYPE) < MAP_SHARED ||
-	    (flags & MAP_TYPE) > MAP_SHARED_VALIDATE)
-		return -EINVAL;
-	if (size > ADDRESS_MAX)
-		return -ENOMEM;
-	if (prot & PROT_EXEC)
-		return -EPERM; /* what has no file system may not be executed */
+	result = check_mmap(call);
+	if (result)
+		return result;
 	if ((flags & MAP_TYPE) == MAP_PRIVATE)
 		return -EINVAL;
 	event_rights(&rights);

@@ -3,6 +3,7 @@
 #include "event_case.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -130,6 +131,45 @@ static void case_map_replaced(void)
 	TRY_AT(mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
 }
 
+enum { OTHER_EVENT = -2 };
+
+static void not_replaced(const char *what, size_t pages, int prot, int flags, int by)
+{
+	int fd = own_faults(), other = own_faults();
+	char *ring = mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	unsigned char there;
+
+	need(ring != MAP_FAILED);
+	say("%s: ", what);
+	report("mmap", mmap(ring, pages * PAGE, prot, flags | MAP_FIXED,
+			    by == OTHER_EVENT ? other : by, 0) == MAP_FAILED
+			       ? -1
+			       : 0);
+	report("is there anything", mincore(ring, PAGE, &there));
+	/* Another size can be had if the ring has gone, and only then. */
+	TRY_AT(mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+	munmap(ring, RING);
+	close(fd);
+	close(other);
+}
+
+/* What is refused at once leaves the ring, and what the event refuses leaves nothing. */
+static void case_map_not_replaced(void)
+{
+	const int both = PROT_READ | PROT_WRITE;
+	int file = open("/proc/self/exe", O_RDONLY), folder = open("/", O_RDONLY);
+
+	not_replaced("no descriptor", 5, both, MAP_SHARED, 999);
+	not_replaced("not open for that", 5, both, MAP_SHARED, file);
+	not_replaced("a folder", 5, both, MAP_PRIVATE, folder);
+	not_replaced("code", 5, both | PROT_EXEC, MAP_SHARED, OTHER_EVENT);
+	not_replaced("neither shared nor private", 5, both, 0, OTHER_EVENT);
+	not_replaced("private", 5, both, MAP_PRIVATE, OTHER_EVENT);
+	not_replaced("a part", 3, both, MAP_SHARED, OTHER_EVENT);
+	not_replaced("a part, no descriptor", 3, both, MAP_SHARED, 999);
+	not_replaced("a file", 5, PROT_READ, MAP_PRIVATE, file);
+}
+
 /* Other memory takes the place of a ring, which is gone then. */
 static void case_map_moved_over(void)
 {
@@ -254,6 +294,7 @@ const struct test_case cases[] = {
 	{"map", case_map},
 	{"map_advised", case_map_advised},
 	{"map_replaced", case_map_replaced},
+	{"map_not_replaced", case_map_not_replaced},
 	{"map_remapped", case_map_remapped},
 	{"map_moved_over", case_map_moved_over},
 	{"map_replaced_beside_others", case_map_replaced_beside_others},
