@@ -99,6 +99,12 @@ static bool is_rdpmc(const struct insn *insn)
 	return insn->opcode == 0x33 && insn->map == 1 && insn->encoding == INSN_LEGACY;
 }
 
+/* It makes a system call of 32 bits, and comes back to where nothing is that was translated. */
+static bool is_sysenter(const struct insn *insn)
+{
+	return insn->opcode == 0x34 && insn->map == 1 && insn->encoding == INSN_LEGACY;
+}
+
 enum next emit_insn(struct builder *b)
 {
 	enum next next = GO_ON;
@@ -116,7 +122,7 @@ enum next emit_insn(struct builder *b)
 		count_traced(b);
 	b->nr_insns++;
 	b->source_end = b->pc + b->insn.length;
-	if (__builtin_expect(insn_uses_gs(&b->insn), 0)) {
+	if (__builtin_expect(insn_uses_gs(&b->insn) || is_sysenter(&b->insn), 0)) {
 		count_leave(b);
 		trace_leave(b);
 		emit_exit_jump(b, b->pc, EXIT_DETACH);

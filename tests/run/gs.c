@@ -327,6 +327,26 @@ static void case_child_of_vfork(void)
 	say("parent %#lx\n", base);
 }
 
+/* Intel's processors go on in 32 bits where the lower half of the vdso's address is: elsewhere if
+ * something is there. */
+static void case_sysenter(void)
+{
+	const uint64_t back = (uint32_t)getauxval(AT_SYSINFO_EHDR);
+	unsigned char there;
+	pid_t child;
+
+	if (!raw(SYS_mincore, back, 4096, &there)) {
+		execl("/proc/self/exe", case_argv[0], "sysenter", NULL);
+		need(!"exec");
+	}
+	child = fork();
+	if (!child) {
+		__asm__ volatile("sysenter" : : "a"(SYS_getpid), "b"(0) : "memory");
+		_exit(1);
+	}
+	say_end("child", child);
+}
+
 const struct test_case cases[] = {
 	{"threads", case_threads},
 	{"all_threads_at_once", case_all_threads_at_once},
@@ -338,5 +358,6 @@ const struct test_case cases[] = {
 	{"selector", case_selector},
 	{"used_without_being_set", case_used_without_being_set},
 	{"writes_code", case_writes_code},
+	{"sysenter", case_sysenter},
 	{NULL, NULL},
 };
