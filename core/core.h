@@ -277,6 +277,9 @@ void core_breakpoint(struct core_task *task, unsigned int type, uint64_t address
 bool core_breakpoint_at(const struct core_task *task, unsigned int type, uint64_t address,
 			size_t size);
 
+/* The caller's: where its active breakpoints on instructions are, @max at most; how many there are. */
+size_t core_breakpoint_places(struct core_task *task, uint64_t *to, size_t max);
+
 /* The value of a task's counter, from anywhere. */
 static inline uint64_t core_counter_read(const struct core_task *task, enum core_kind kind)
 {

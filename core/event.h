@@ -15,6 +15,7 @@
 #ifndef CORE_EVENT_H
 #define CORE_EVENT_H
 
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -120,6 +121,12 @@ struct core_event {
 static inline void core_set_state(struct core_event *event, enum core_state state)
 {
 	__atomic_store_n(&event->state, (uint8_t)state, __ATOMIC_RELEASE);
+}
+
+/* A breakpoint on an instruction. */
+static inline bool core_is_stop(const struct core_event *event)
+{
+	return event->kind == CORE_BREAKPOINT && event->attr.bp_type == HW_BREAKPOINT_X;
 }
 
 /* Without one of their own, all have the same. */

@@ -359,6 +359,22 @@ bool core_breakpoint_at(const struct core_task *task, unsigned int type, uint64_
 	return false;
 }
 
+size_t core_breakpoint_places(struct core_task *task, uint64_t *to, size_t max)
+{
+	size_t n = 0;
+
+	core_task_lock(task);
+	core_for_each_event(event, task) {
+		if (event->state != CORE_ACTIVE || !core_is_stop(event))
+			continue;
+		if (n < max)
+			to[n] = event->attr.bp_addr;
+		n++;
+	}
+	core_task_unlock(task);
+	return n;
+}
+
 void core_breakpoint(struct core_task *task, unsigned int type, uint64_t address, size_t size)
 {
 	core_task_lock(task);

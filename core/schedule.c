@@ -220,7 +220,7 @@ static void consider_turns(struct core_task *task, struct room *room)
 /* ---- what the code has to do ---- */
 
 struct wanted {
-	uint64_t kinds, sampled, extras; /* as in struct core_task */
+	uint64_t kinds, sampled, extras, places; /* as in struct core_task */
 };
 
 static uint64_t extras_of(const struct core_event *event)
@@ -228,7 +228,7 @@ static uint64_t extras_of(const struct core_event *event)
 	uint64_t extras = 0;
 
 	if (event->kind == CORE_BREAKPOINT)
-		extras |= CORE_EXTRA_BREAKPOINTS;
+		extras |= core_is_stop(event) ? CORE_EXTRA_STOPS : CORE_EXTRA_BREAKPOINTS;
 	if (event->kind == CORE_TRACE && !event->attr.exclude_user)
 		extras |= CORE_EXTRA_TRACE;
 	if (!event->period)
@@ -253,6 +253,15 @@ static uint64_t wanted_by(const struct core_event *event)
 	return CORE_KIND_BIT(event->kind) | (asks ? CORE_KIND_BIT(CORE_L1D_LOAD_MISSES) : 0);
 }
 
+/* So that sums of several are hardly ever the same; a program does not choose them to be. */
+static uint64_t place_of(uint64_t address)
+{
+	const uint64_t odd = 0x9e3779b97f4a7c15;
+
+	address = (address ^ address >> 32) * odd;
+	return (address ^ address >> 29) * odd;
+}
+
 /* What @event, which is active, adds to what is wanted. */
 static inline void add_wanted(const struct core_event *event, struct wanted *to)
 {
@@ -262,6 +271,8 @@ static inline void add_wanted(const struct core_event *event, struct wanted *to)
 		return;
 	}
 	to->extras |= extras_of(event);
+	if (core_is_stop(event))
+		to->places += place_of(event->attr.bp_addr);
 	if (event->kind >= CORE_COUNTED_KINDS && !core_is_sum(event->kind))
 		return;
 	to->kinds |= wanted_by(event);
@@ -274,11 +285,12 @@ static inline void add_wanted(const struct core_event *event, struct wanted *to)
 static void want(struct core_task *task, const struct wanted *now)
 {
 	if (now->kinds == task->wanted && now->sampled == task->sampled &&
-	    now->extras == task->extras && !now->sampled)
+	    now->extras == task->extras && now->places == task->places && !now->sampled)
 		return;
 	task->wanted = now->kinds;
 	task->sampled = now->sampled;
 	task->extras = now->extras;
+	task->places = now->places;
 	task->kick = true;
 	core_task_change(task);
 }
@@ -313,7 +325,7 @@ static void publish(struct core_task *task)
 /* That of @leader's group comes to what is wanted already. */
 static void publish_more(struct core_task *task, struct core_event *leader)
 {
-	struct wanted now = {task->wanted, task->sampled, task->extras};
+	struct wanted now = {task->wanted, task->sampled, task->extras, task->places};
 
 	core_for_each_in_group(event, leader)
 		if (event->state == CORE_ACTIVE)

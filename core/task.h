@@ -49,6 +49,7 @@ struct core_task {
 	uint64_t wanted;  /* kinds to be counted */
 	uint64_t sampled; /* kinds of which somebody wants overflows: a subset of wanted */
 	uint64_t extras;  /* enum core_extra */
+	uint64_t places;  /* changes when core_breakpoint_places() does */
 	uint32_t changes, followed;
 	bool kick; /* the thread has to be told, once the lock is given back */
 	/* It is not to go on, and does not: core/still.h. All is counted as it was then. */
@@ -159,8 +160,9 @@ enum core_extra {
 	CORE_EXTRA_CALL_STACK = 2,   /* or of them the calls that have not returned */
 	CORE_EXTRA_BREAKPOINTS = 4,  /* compare addresses with core_breakpoint's */
 	CORE_EXTRA_TRACE = 8,	     /* tell every branch by core_trace() */
+	CORE_EXTRA_STOPS = 16,	     /* stop where core_breakpoint_places() says */
 };
 
-#define CORE_EXTRAS 15
+#define CORE_EXTRAS 31
 
 #endif

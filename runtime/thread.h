@@ -69,6 +69,9 @@ struct regs {
 	uint64_t rflags;
 };
 
+/* Of rflags: a breakpoint on the instruction at rip is passed over. */
+#define FLAG_RF 0x10000UL
+
 /* More than a sample tells, as not all that were taken may have been asked for. */
 #define BRANCH_STACK_MAX 64
 
@@ -138,7 +141,8 @@ struct thread {
 	/* linux/breakpoints.c: what the instruction at pc is about to touch of what is watched */
 	struct touches {
 		uint64_t pc;
-		uint64_t told; /* where a breakpoint was hit, as long as nothing was executed */
+		uint64_t told;	 /* where a breakpoint was hit, as long as nothing was executed */
+		uint64_t passed; /* likewise, while it is not known whether anything has been */
 		unsigned int nr;
 		struct touch {
 			uint64_t address, size;

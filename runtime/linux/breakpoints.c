@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Breakpoints on instructions and on data: of any number, at any place, of any length, since it is
- * not the processor that watches. A thread with breakpoints runs one instruction at a time
- * (CORE_EXTRA_BREAKPOINTS), and what each is going to touch is worked out before.
+ * not the processor that watches. A thread with breakpoints on data runs one instruction at a time
+ * (CORE_EXTRA_BREAKPOINTS), and what each is going to touch is worked out before. For those on
+ * instructions alone its code stops there (CORE_EXTRA_STOPS).
  *
  * As the processor has it, a breakpoint on an instruction is met before that is executed, and one
  * on data behind the access. Having been met, the first is passed over once: RF in the flags says
@@ -18,7 +19,6 @@
 #include "runtime/translate/translate.h"
 
 #define FLAG_DF 0x400UL
-#define FLAG_RF 0x10000UL
 
 /* Of operands whose size the encoding does not tell: state that is saved and restored. */
 enum { SIZE_OF_STATE = 512 };
@@ -79,6 +79,19 @@ static void note_touch(struct thread *thread, const struct insn *insn,
 		touches->of[touches->nr++] = touch;
 }
 
+bool linux_at_breakpoint(struct thread *thread)
+{
+	const uint64_t pc = thread->regs.rip;
+
+	if (thread->regs.rflags & FLAG_RF || thread->touches.told == pc ||
+	    !core_breakpoint_at(&thread->events, HW_BREAKPOINT_X, pc, 1))
+		return false;
+	thread->regs.rflags |= FLAG_RF;
+	thread->touches.told = pc;
+	core_breakpoint(&thread->events, HW_BREAKPOINT_X, pc, 1);
+	return true;
+}
+
 bool linux_before_insn(struct thread *thread)
 {
 	struct insn_effects effects;
@@ -88,13 +101,10 @@ bool linux_before_insn(struct thread *thread)
 
 	thread->touches.nr = 0;
 	thread->touches.pc = thread->regs.rip;
-	if (!(thread->regs.rflags & FLAG_RF) && thread->touches.told != thread->regs.rip &&
-	    core_breakpoint_at(&thread->events, HW_BREAKPOINT_X, thread->regs.rip, 1)) {
-		thread->regs.rflags |= FLAG_RF;
-		thread->touches.told = thread->regs.rip;
-		core_breakpoint(&thread->events, HW_BREAKPOINT_X, thread->regs.rip, 1);
+	if (linux_at_breakpoint(thread))
 		return false;
-	}
+	if (!(thread->events.extras & CORE_EXTRA_BREAKPOINTS))
+		return true;
 	size = linux_code(code, thread->regs.rip, sizeof(code));
 	if (!insn_decode(&insn, code, size))
 		return true; /* a fault, as it will turn out */

@@ -278,7 +278,8 @@ static bool is_worth(const struct cache *cache)
 	const struct store_entry *entry;
 	bool writing;
 
-	if (cache_traces(cache) || cache_is_slow(cache) || cache->code_next < WORTH_CODE)
+	if (cache_traces(cache) || cache_is_slow(cache) || cache_stops(cache) ||
+	    cache->code_next < WORTH_CODE)
 		return false;
 	if (!has_begun_twice(&key))
 		return false;

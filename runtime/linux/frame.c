@@ -28,7 +28,6 @@
 
 #define FLAG_TF (1UL << 8)
 #define FLAG_DF (1UL << 10)
-#define FLAG_RF (1UL << 16)
 /* Of a frame: AC RF OF DF SF ZF AF PF CF. Not TF: traps would come at instructions of the runtime,
  * and for ever at the one that sets it. A program that steps itself gets the first trap and runs
  * on. */

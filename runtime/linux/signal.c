@@ -97,6 +97,9 @@ static void redirect(struct thread *thread, const siginfo_t *info, struct sigcon
 	switch (translate_recover(thread, &regs, &counts)) {
 	case TRANSLATE_INSIDE:
 		translate_count(thread, &counts, fpu_vectors(context->fpstate));
+		if (!translate_at_stop(rip))
+			translate_not_passed(thread, &regs);
+		thread->touches.passed = 0;
 		/* Signals of an instruction that is at fault itself tell its address. */
 		if (is_fault(info) && info->si_addr == (void *)rip)
 			thread->task->note.info.si_addr = (void *)regs.rip;

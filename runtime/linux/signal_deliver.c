@@ -29,7 +29,6 @@
 #define ERROR_USER	0x04
 #define ERROR_FETCH	0x10
 
-#define FLAG_RF (1UL << 16)
 
 enum { DEFAULT_HANDLER = 0, IGNORE_HANDLER = 1 };
 

@@ -279,6 +279,19 @@ static bool notes_branches(const struct core_task *task)
 	       task->looking_back & task->sampled;
 }
 
+/* False: there are too many. Then each instruction is looked at. */
+static bool set_stops(struct thread *thread)
+{
+	enum { MOST = 64 };
+	uint64_t places[MOST];
+	const size_t n = core_breakpoint_places(&thread->events, places, MOST);
+
+	for (size_t i = 0; i < n && i < MOST; i++)
+		if (!translate_stop_at(places[i]))
+			return false;
+	return n <= MOST;
+}
+
 /* The code that the thread goes on in counts what its events want. */
 static void instrument(struct thread *thread)
 {
@@ -290,8 +303,11 @@ static void instrument(struct thread *thread)
 	struct instrumentation does = {
 		.counted = counted,
 		.checked = task->sampled & (CORE_KINDS_EXACT | CORE_KINDS_MODEL),
-		.extras = task->extras & CORE_EXTRA_BREAKPOINTS,
+		.extras = task->extras & (CORE_EXTRA_BREAKPOINTS | CORE_EXTRA_STOPS),
 	};
+
+	if (does.extras & CORE_EXTRA_STOPS && !set_stops(thread))
+		does.extras |= CORE_EXTRA_BREAKPOINTS;
 
 	if (notes_branches(task))
 		does.extras |= INSTRUMENT_STEPS;

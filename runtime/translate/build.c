@@ -12,6 +12,7 @@
  * (nr_insns), and b->asked tells.
  */
 #include "runtime/translate/build.h"
+#include "runtime/translate/stops.h"
 #include "runtime/translate/tables.h"
 
 #include <linux/signal.h>
@@ -152,6 +153,21 @@ static bool known_call(struct builder *b)
 	return false;
 }
 
+static bool is_stop(const struct cache *cache, uint64_t pc)
+{
+	return cache_stops(cache) && stops_has(pc);
+}
+
+/* Who has stopped goes on behind it. */
+static void emit_stop(struct builder *b)
+{
+	if (!(b->fragment->flags & FRAGMENT_STOP))
+		return;
+	mark_pc(b, b->pc, 0);
+	emit_exit_jump(b, b->pc, EXIT_STOP);
+	b->fragment->behind_stop = (uint16_t)(offset_here(b) - b->fragment->start);
+}
+
 /*
  * The next instruction of a new fragment. Anything that it decides on more than the instruction
  * ends the fragment before or after it, so that a rehearsal needs to know their number only.
@@ -162,7 +178,7 @@ static enum next build_next(struct builder *b, struct build_fault *fault)
 	bool last = false;
 	enum next next;
 
-	if (full(b) || !next_insn(b, fault))
+	if (full(b) || (b->nr_insns && is_stop(b->cache, b->pc)) || !next_insn(b, fault))
 		return STOP;
 	class = b->insn.class;
 	count_entry(b);
@@ -325,6 +341,7 @@ static enum next build_fragment(struct builder *b, struct late *late, struct bui
 	count_start(b, late);
 	b->cache->levels[entry - b->cache->lookup.entries] = (uint16_t)b->count.gone;
 	trace_start(b);
+	emit_stop(b);
 	while (next == GO_ON)
 		next = build_next(b, fault);
 	return next;
@@ -345,7 +362,8 @@ static bool begin_again(struct builder *b, uint64_t pc, unsigned int flags,
 
 uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct build_fault *fault)
 {
-	static const uint8_t flags[] = {0, FRAGMENT_LANDING, FRAGMENT_PAD};
+	static const uint8_t arrivals[] = {0, FRAGMENT_LANDING, FRAGMENT_PAD};
+	const unsigned int flags = arrivals[arrival] | (is_stop(cache, pc) ? FRAGMENT_STOP : 0);
 	struct draft draft;
 	struct lists lists;
 	uint32_t id = cache_find(cache, pc);
@@ -357,12 +375,12 @@ uint32_t build(struct cache *cache, uint64_t pc, enum arrival arrival, struct bu
 		add_arrival(cache, id, arrival);
 		return id;
 	}
-	if (!begin(&b, pc, flags[arrival], fault))
+	if (!begin(&b, pc, flags, fault))
 		return 0;
 	id = cache->nr_entries;
 	next = build_fragment(&b, late, fault);
 	if (targets_lack(&b)) {
-		if (!begin_again(&b, pc, flags[arrival], fault))
+		if (!begin_again(&b, pc, flags, fault))
 			return 0;
 		next = build_fragment(&b, late, fault);
 	}
@@ -423,6 +441,7 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 		emit_check(&b);
 	count_start(&b, late);
 	trace_start(&b);
+	emit_stop(&b);
 	while (b.nr_insns < f.nr_insns && here(&b) <= address) {
 		if (!fetch(&b, &(struct build_fault){0}))
 			return b.state;

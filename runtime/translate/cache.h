@@ -31,6 +31,7 @@ enum exit_kind {
 	EXIT_INT80,
 	EXIT_RDPMC,
 	EXIT_DETACH,
+	EXIT_STOP,  /* stops.h */
 	EXIT_STALE, /* the fragment of target is not what the program has there any more */
 	EXIT_DUE,   /* a counter is, or would be at the next exit, what somebody waits for */
 	EXIT_TAKEN, /* likewise, since the branch at thread->target was taken */
@@ -65,6 +66,7 @@ enum fragment_flag {
 	FRAGMENT_PAD = 2,      /* or with a return pad; */
 	FRAGMENT_CHECKED = 16, /* compares the program's code with what it was made from */
 	FRAGMENT_STEP = 8,     /* one instruction, made to be executed once */
+	FRAGMENT_STOP = 4,     /* begins with an exit: stops.h */
 };
 
 enum { FRAGMENT_PAGES = 4 };
@@ -79,6 +81,7 @@ struct fragment {
 	uint32_t source;   /* offset of a copy of the program's code, if that may change */
 	uint64_t marks[5]; /* enum count_mark, a bit for each instruction */
 	uint16_t nr_insns;
+	uint16_t behind_stop; /* offset from start */
 	uint8_t checked; /* bytes that it compares */
 	uint8_t nr_entries;
 	uint8_t nr_pages;
@@ -203,6 +206,13 @@ static inline bool cache_counts_in_vectors(const struct cache *cache)
 static inline bool cache_is_slow(const struct cache *cache)
 {
 	return cache->does.extras & (CORE_EXTRA_BREAKPOINTS | INSTRUMENT_STEPS);
+}
+
+/* Whether its code stops where somebody wants to know: stops.h. Where it comes out behind each
+ * instruction nothing has to be done for that. */
+static inline bool cache_stops(const struct cache *cache)
+{
+	return cache->does.extras & CORE_EXTRA_STOPS && !cache_is_slow(cache);
 }
 
 /* Room for one more fragment with all that may belong to it; false: the cache has to be flushed. */

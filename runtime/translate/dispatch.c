@@ -247,12 +247,16 @@ static uint64_t find(struct thread *thread)
 	return 0;
 }
 
-/* The one instruction that translate_written() has made ready. */
+/* What translate_written() or pass_stop() has made ready. */
 static uint64_t step(struct thread *thread)
 {
 	const uint64_t address = thread->step;
 
+	if (!address)
+		return 0;
 	thread->step = 0;
+	thread->touches.passed = thread->touches.told;
+	thread->touches.told = 0;
 	return address;
 }
 
@@ -317,7 +321,9 @@ static bool before_insn(struct thread *thread)
 
 	if (cache_is_slow(cache))
 		linux_step_before(thread);
-	if (cache->does.extras & CORE_EXTRA_BREAKPOINTS && !linux_before_insn(thread))
+	if (cache_is_slow(cache) &&
+	    cache->does.extras & (CORE_EXTRA_BREAKPOINTS | CORE_EXTRA_STOPS) &&
+	    !linux_before_insn(thread))
 		return false;
 	if (cache_is_slow(cache_of(thread)) &&
 	    thread->events.extras & (CORE_EXTRA_BRANCH_STACK | CORE_EXTRA_CALL_STACK))
@@ -332,6 +338,32 @@ static bool goes_without_code(struct thread *thread, bool *sampled)
 
 	*sampled = false;
 	return checks_finely(thread) ? walk_to_overflow(thread) : behind && walk_to_code(thread);
+}
+
+/* Behind the exit, if the code is still there. Else it is made again, and stops again. */
+static void pass_stop(struct thread *thread)
+{
+	struct cache *cache = cache_of(thread);
+	const struct fragment *f;
+	uint32_t id;
+
+	lock_take(&lock);
+	id = cache_find(cache, thread->regs.rip);
+	f = id ? cache_fragment_at(cache, cache->lookup.entries[id].body) : NULL;
+	if (f && f->flags & FRAGMENT_STOP) {
+		thread->step = (uint64_t)cache->lookup.code + f->start + f->behind_stop;
+		thread->inside = cache_inside(cache);
+	}
+	lock_give(&lock);
+}
+
+/* In code RF is lost. */
+static void pass_by_flag(struct thread *thread)
+{
+	if (thread->step || !(thread->regs.rflags & FLAG_RF) || !cache_stops(cache_of(thread)))
+		return;
+	thread->touches.told = thread->regs.rip;
+	pass_stop(thread);
 }
 
 /* @arrival is what was missing when the thread came out. */
@@ -372,6 +404,7 @@ static void go_on(struct thread *thread, enum arrival arrival)
 			if (!before_insn(thread))
 				continue;
 		}
+		pass_by_flag(thread);
 		address = step(thread);
 		if (!address && arrival == ARRIVE_DIRECT)
 			address = find(thread);
@@ -440,6 +473,29 @@ static void still_to_come(struct thread *thread)
 		thread->branches.pc = 0;
 }
 
+void translate_not_passed(struct thread *thread, struct regs *regs)
+{
+	if (!thread->touches.passed || regs->rip != thread->touches.passed)
+		return;
+	thread->touches.told = regs->rip;
+	regs->rflags |= FLAG_RF;
+}
+
+bool translate_at_stop(uint64_t address)
+{
+	const struct cache *cache = cache_at(address);
+	const struct fragment *f;
+	uint32_t offset;
+
+	if (!cache || !cache_stops(cache))
+		return false;
+	offset = (uint32_t)(address - (uint64_t)cache->lookup.code);
+	if (offset >= cache->stubs)
+		return cache->targets[(offset - cache->stubs) / STUB_BYTES].kind == EXIT_STOP;
+	f = offset < WAYS_OUT ? NULL : cache_fragment_at(cache, offset);
+	return f && f->flags & FRAGMENT_STOP && offset - f->start < f->behind_stop;
+}
+
 /* The branch is what a sample is about; it has changed nothing but rip, or the count of a loop. */
 static void taken(struct thread *thread)
 {
@@ -476,8 +532,11 @@ void translate_left(struct thread *thread)
 	}
 	tracer_drain(thread);
 	come_out(thread);
-	if (target.kind != EXIT_DUE && target.kind != EXIT_STALE)
+	if (thread->exit == EXIT_DRAIN || target.kind == EXIT_DUE || target.kind == EXIT_STALE)
+		translate_not_passed(thread, &thread->regs);
+	else if (target.kind != EXIT_STOP)
 		thread->touches.told = 0;
+	thread->touches.passed = 0;
 	switch (target.kind) {
 	case EXIT_SYSCALL:
 		system_call(thread, target.length);
@@ -500,6 +559,11 @@ void translate_left(struct thread *thread)
 		break;
 	case EXIT_TAKEN:
 		taken(thread);
+		break;
+	case EXIT_STOP:
+		still_to_come(thread);
+		linux_at_breakpoint(thread);
+		pass_stop(thread);
 		break;
 	case EXIT_DETACH:
 		linux_detach(thread);

@@ -234,6 +234,12 @@ void linux_due(struct thread *t)
 	host_due(t);
 }
 
+bool linux_at_breakpoint(struct thread *t)
+{
+	(void)t;
+	return false;
+}
+
 bool linux_before_insn(struct thread *t)
 {
 	unexpected(t, "stepping", t->regs.rip);

@@ -77,6 +77,10 @@ struct instrumentation {
  */
 bool translate_instrument(struct thread *thread, const struct instrumentation *does);
 
+/* From now on code with CORE_EXTRA_STOPS calls linux_at_breakpoint() before the instruction at @pc.
+ * False: there are too many such places. */
+bool translate_stop_at(uint64_t pc);
+
 /*
  * The program's memory from @start to @end has changed or ceased to be executable: no thread begins
  * anew to execute what was translated from there. The memory map has to call it on munmap, mremap,
@@ -200,6 +204,17 @@ void linux_rdpmc(struct thread *thread, unsigned int length);
 
 /* int 0x80, the 32-bit way in: rip is behind it. */
 void linux_int80(struct thread *thread);
+
+/* The thread, whose registers are @regs, has come out without having executed anything, or may have:
+ * a breakpoint that it was about to pass over is still passed over, as RF says. */
+void translate_not_passed(struct thread *thread, struct regs *regs);
+
+/* Whether who is at @address of emitted code has just come to a stop. */
+bool translate_at_stop(uint64_t address);
+
+/* Before the instruction at a stop, and whenever a thread comes there. True: it has been told, so
+ * look at thread->pending and ask once more. */
+bool linux_at_breakpoint(struct thread *thread);
 
 /*
  * Of a thread whose code runs one instruction at a time, before and after each: the latter only if
