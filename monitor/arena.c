@@ -225,10 +225,9 @@ static uint64_t room(void)
 /* Where there is no random number, each process has one of its own, and leaves nothing. */
 static void begin_store(int fd, const struct monitor_options *options)
 {
-	struct store_head head = {
-		.room = options->shares_code ? room() : 0,
-	};
+	static struct store_head head; /* larger than a small stack (ulimit -s 64) */
 
+	head.room = options->shares_code ? room() : 0;
 	if (getrandom(&head.window, sizeof(head.window), GRND_NONBLOCK) != sizeof(head.window))
 		return;
 	if (pwrite(fd, &head, offsetof(struct store_head, entries), STORE_AT) < 0)

@@ -297,6 +297,15 @@ def case_events_of_all_processes_are_more_than_the_limit():
     equal(done.stdout, '80\n')
 
 
+def case_a_small_stack_is_enough():
+    need_room()
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_STACK, (64 << 10, 64 << 10))
+
+    same('sh', '-c', 'ulimit -s; (echo child); /bin/echo again; /bin/echo again', preexec_fn=limit)
+
+
 def case_the_limit_is_lowered_on_the_way():
     same('sh', '-c', 'sh -c "ulimit -n 12; sh -c \'echo deep; readlink /proc/self/exe\'"')
 
