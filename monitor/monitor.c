@@ -39,7 +39,10 @@ __attribute__((format(printf, 4, 5))) static int fail(struct tally_error *err, i
 	return code;
 }
 
-/* Out of the command's way, as high as the limit on open files allows; closes @fd. */
+/*
+ * Out of the command's way, as high as the limit on open files allows; closes @fd. Where nothing above
+ * is free it stays what it is, if that is none of the standard descriptors. -1 with errno.
+ */
 static int raise_descriptor(int fd)
 {
 	struct rlimit limit;
@@ -51,7 +54,13 @@ static int raise_descriptor(int fd)
 	if (raised < 0 && !getrlimit(RLIMIT_NOFILE, &limit))
 		for (int from = (int)limit.rlim_cur - 1; raised < 0 && from > fd; from--)
 			raised = fcntl(fd, F_DUPFD, from);
+	if (raised < 0 && fd > STDERR_FILENO) {
+		fcntl(fd, F_SETFD, 0);
+		return fd;
+	}
 	close(fd);
+	if (raised < 0)
+		errno = EMFILE;
 	return raised;
 }
 
@@ -302,6 +311,19 @@ out:
 	return code;
 }
 
+static const char *start_remedy(int code)
+{
+	switch (code) {
+	case -EAGAIN:
+		return "raise the process limit: ulimit -u";
+	case -EMFILE:
+		return "raise the limit on open files: ulimit -n 64";
+	case -ENFILE:
+		return "raise what the system may have open: sysctl fs.file-max";
+	}
+	return "";
+}
+
 int monitor_run(const char *runtime, const struct monitor_options *options, char *const argv[],
 		int *status, struct tally_error *err)
 {
@@ -319,7 +341,7 @@ int monitor_run(const char *runtime, const struct monitor_options *options, char
 		return code;
 	code = run(&child, path, options, status);
 	if (code)
-		return fail(err, code, code == -EAGAIN ? "raise the process limit: ulimit -u" : "",
-			    "cannot start '%s': %s", runtime, strerror(-code));
+		return fail(err, code, start_remedy(code), "cannot start '%s': %s", runtime,
+			    strerror(-code));
 	return 0;
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <tally/attr.h>
@@ -186,6 +188,35 @@ int tool_enter_user_mode(const struct tool_counting *counting, const char *why,
 	return tool_fail("cannot go on in user mode: %s", strerror(errno));
 }
 
+/* Descriptors with which a run, and what measures in it, have enough for a few events. */
+enum { FEW_DESCRIPTORS = 32 };
+
+static bool is_limited(int resource, rlim_t enough)
+{
+	struct rlimit limit;
+
+	return !getrlimit(resource, &limit) && limit.rlim_cur < enough;
+}
+
+/* The arena of the run could not be made, or not be reached from here: what most likely is why. */
+static int no_events_here(void)
+{
+	int fd = memfd_create("tally", MFD_CLOEXEC), code = errno;
+
+	if (fd >= 0)
+		close(fd);
+	if (is_limited(RLIMIT_NOFILE, FEW_DESCRIPTORS))
+		return tool_fail("user mode has too few descriptors for events: raise the limit on "
+				 "open files (ulimit -n) to %d or more",
+				 2 * FEW_DESCRIPTORS);
+	if (fd < 0)
+		return tool_fail("user mode cannot have events here: memfd_create: %s",
+				 strerror(code));
+	return tool_fail(
+		"user mode has no room here for events: most likely a limit on memory (ulimit -v) or on "
+		"the size of files (ulimit -f) is too low; it wants 2 GB of both, and uses little of it");
+}
+
 int tool_choose_counting(struct tool_counting *counting, const struct tool_command *command,
 			 int argc, char **argv, int key)
 {
@@ -207,9 +238,7 @@ int tool_choose_counting(struct tool_counting *counting, const struct tool_comma
 	if (found < 0)
 		return found;
 	if (has_entered() && !tally_user_mode())
-		return tool_fail(
-			"user mode has no room here for events: most likely a limit on memory (ulimit -v) or on "
-			"the size of files (ulimit -f) is too low; it wants 2 GB of both, and uses little of it");
+		return no_events_here();
 	if (counting->pmu == TOOL_PMU_AUTO && parse.index < argc && !in_user_mode())
 		counting->own = own;
 	if (counting->pmu != TOOL_PMU_USER || in_user_mode())

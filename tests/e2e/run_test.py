@@ -297,6 +297,26 @@ def case_events_of_all_processes_are_more_than_the_limit():
     equal(done.stdout, '80\n')
 
 
+def case_few_descriptors_are_enough_or_said_to_be_too_few():
+    need_room()
+
+    def limited(number):
+        return {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (number, number))}
+
+    for number in range(5, 17):
+        done = under('/bin/echo', 'hi', **limited(number))
+        if done.returncode:
+            equal((done.returncode, done.stdout), (126, ''))
+            contains(done.stderr, 'Too many open files')
+            contains(done.stderr, 'ulimit -n')
+        else:
+            equal((done.stdout, done.stderr), ('hi\n', ''))
+    equal(under('/bin/echo', 'hi', **limited(16)).stdout, 'hi\n')
+    done = tally('stat', '--pmu=user', '-e', 'instructions:u', '--', 'true', **limited(8))
+    equal(done.returncode, 1)
+    contains(done.stderr, 'ulimit -n')
+
+
 def case_a_small_stack_is_enough():
     need_room()
 
