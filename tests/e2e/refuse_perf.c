@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * refuse_perf ERRNO COMMAND [ARG...]: runs the command under a seccomp filter that answers
- * perf_event_open(2) with the number ERRNO, as container runtimes do.
+ * refuse_perf ERRNO[,CALL...] COMMAND [ARG...]: runs the command under a seccomp filter that answers
+ * perf_event_open(2), and the calls with these numbers, with the number ERRNO, as container runtimes do.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -14,22 +14,34 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { MAX_CALLS = 64 };
+
+static unsigned short refuse(struct sock_filter *code, unsigned int call, unsigned int error)
+{
+	code[0] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1);
+	code[1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error);
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
+	struct sock_filter code[2 * MAX_CALLS + 4] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	};
+	struct sock_fprog program = {.len = 1, .filter = code};
+	unsigned int error;
+	char *at;
+
 	if (argc < 3) {
-		fprintf(stderr, "usage: refuse_perf ERRNO COMMAND [ARG...]\n");
+		fprintf(stderr, "usage: refuse_perf ERRNO[,CALL...] COMMAND [ARG...]\n");
 		return 2;
 	}
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned int)atoi(argv[1])),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = {
-		.len = sizeof(code) / sizeof(code[0]),
-		.filter = code,
-	};
+	error = (unsigned int)strtoul(argv[1], &at, 10);
+	program.len += refuse(code + program.len, SYS_perf_event_open, error);
+	while (*at == ',' && program.len < 2 * MAX_CALLS)
+		program.len +=
+			refuse(code + program.len, (unsigned int)strtoul(at + 1, &at, 10), error);
+	code[program.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {

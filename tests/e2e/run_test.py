@@ -326,6 +326,25 @@ def case_a_small_stack_is_enough():
     same('sh', '-c', 'ulimit -s; (echo child); /bin/echo again; /bin/echo again', preexec_fn=limit)
 
 
+# Where less is there than usual
+
+ACCESS = 439 # faccessat2(2)
+
+
+def case_a_filter_that_is_older_than_a_call():
+    """As of Docker before 20.10: what it does not know is not permitted."""
+    filtered = [os.environ['REFUSE_PERF'], '1,%d' % ACCESS]
+    with Folder() as folder:
+        script = folder.file('script', '#!/bin/sh\necho script\n')
+        plain = folder.file('plain', '#!/bin/sh\n', 0o644)
+        for command in ['sh', '-c', script], ['sh', '-c', plain], ['/bin/echo', 'hi']:
+            native = run(*filtered, *command)
+            ours = run(*filtered, TALLY, 'run', '--', *command)
+            equal((ours.returncode, ours.stdout, ours.stderr),
+                  (native.returncode, native.stdout, native.stderr), 'of ' + ' '.join(command))
+        equal(run(*filtered, TALLY, 'run', '--', plain).returncode, 126)
+
+
 def case_the_limit_is_lowered_on_the_way():
     same('sh', '-c', 'sh -c "ulimit -n 12; sh -c \'echo deep; readlink /proc/self/exe\'"')
 
