@@ -5,15 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/own_path.h"
+
 /* The folder of this very program, without a slash at its end. */
 static bool own_folder(char folder[PATH_MAX])
 {
-	ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
 	char *slash;
 
-	if (n <= 0)
+	if (!tool_own_path(folder))
 		return false;
-	folder[n] = '\0';
 	slash = strrchr(folder, '/');
 	if (slash)
 		*slash = '\0';

@@ -206,7 +206,8 @@ static int open_counters(struct recording *r)
 	if (record_prepare_events(r, &err) < 0)
 		return tool_error(&err);
 	options.aux_pages = record_aux_pages(r);
-	if (target->kind == TALLY_TARGET_PROCESS && !r->options.no_inherit && !reads_groups(r)) {
+	if ((target->kind == TALLY_TARGET_PROCESS || !tool_target_given(&r->target)) &&
+	    !r->options.no_inherit && !reads_groups(r)) {
 		flags |= TALLY_OPEN_INHERIT;
 		/* Inherited events have a ring only when they are bound to a processor. */
 		if (tool_target_bind(&r->target, &r->target.target))

@@ -56,7 +56,7 @@ static int open_pidfd(pid_t id, bool thread)
 static int start_watch(struct watch *watch, const struct stat_options *options)
 {
 	const struct tally_target *target = &options->target.target;
-	bool thread = target->kind == TALLY_TARGET_THREADS;
+	bool thread = options->target.tids;
 	sigset_t signals;
 
 	sigemptyset(&signals);

@@ -63,7 +63,8 @@ int tool_target_resolve(struct tool_target *target, const struct tool_command *c
 	} else if (target->all || target->cpus) {
 		t->kind = TALLY_TARGET_SYSTEM;
 	} else {
-		t->kind = TALLY_TARGET_PROCESS;
+		/* It has one thread by now, which a root without /proc would not tell. */
+		t->kind = access("/proc/self", F_OK) ? TALLY_TARGET_THREADS : TALLY_TARGET_PROCESS;
 		t->ids = child;
 		t->nr_ids = 1;
 	}

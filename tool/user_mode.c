@@ -13,6 +13,8 @@
 #include <tally/attr.h>
 #include <tally/probe.h>
 
+#include "tool/own_path.h"
+
 /*
  * Set for who is started anew: where the run has no events, as its memory is limited, it is not to start
  * another one. It is gone before the command that is measured is started.
@@ -163,14 +165,12 @@ int tool_enter_user_mode(const struct tool_counting *counting, const char *why,
 	static char run[] = "run", end[] = "--";
 	const size_t argc = (size_t)counting->argc;
 	char **words = calloc(argc + 5, sizeof(*words)), path[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
-	if (!words || length <= 0) {
+	if (!words || !tool_own_path(path)) {
 		free(words);
 		return tool_fail("cannot go on in user mode: %s",
 				 words ? "/proc is not mounted" : "out of memory");
 	}
-	path[length] = '\0';
 	words[0] = path;
 	words[1] = run;
 	words[2] = end;

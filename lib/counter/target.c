@@ -32,6 +32,12 @@ static int add_task(struct tly_axes *axes, pid_t pid, size_t id)
 
 static int no_process(pid_t pid, struct tally_error *err)
 {
+	if (access("/proc/self", F_OK)) {
+		tly_error(err, -ENOENT,
+			  "/proc is not mounted, and nothing else tells the threads of process %d",
+			  pid);
+		return tly_error_remedy(err, "mount it: mount -t proc proc /proc");
+	}
 	/* proc(5) mounted with hidepid shows no process of others. */
 	if (kill(pid, 0) == 0 || errno == EPERM) {
 		tly_error(err, -EACCES, "/proc does not show process %d, which is there", pid);

@@ -345,6 +345,27 @@ def case_a_filter_that_is_older_than_a_call():
         equal(run(*filtered, TALLY, 'run', '--', plain).returncode, 126)
 
 
+def without_proc(*argv):
+    need_root()
+    need_room()
+    prefix = ['unshare', '-m', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$@"', 'sh']
+    if run(*prefix, 'true').returncode:
+        skip('may not mount')
+    return run(*prefix, *argv)
+
+
+def case_a_root_without_proc():
+    done = without_proc(TALLY, 'run', '--', 'sh', '-c', '(echo child); exec /bin/echo hi')
+    equal((done.returncode, done.stdout, done.stderr), (0, 'child\nhi\n', ''))
+    done = without_proc(TALLY, 'stat', '--pmu=user', '-x', ',', '-e', 'instructions:u', '--',
+                        'sh', '-c', '(:)')
+    equal(done.returncode, 0, done.stderr)
+    check(re.search(r'(?m)^\d{5,},,instructions:u,', done.stderr), done.stderr)
+    done = without_proc(TALLY, 'stat', '-p', '1')
+    equal(done.returncode, 1)
+    contains(done.stderr, '/proc is not mounted')
+
+
 def case_the_limit_is_lowered_on_the_way():
     same('sh', '-c', 'sh -c "ulimit -n 12; sh -c \'echo deep; readlink /proc/self/exe\'"')
 
