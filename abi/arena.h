@@ -19,9 +19,10 @@
 #define ARENA_PAGE 4096UL
 
 /* Threads of a whole tree at a time. */
-#define ARENA_PAGES 32768UL
-#define ARENA_TASK  0x400UL
-#define ARENA_CORE  0x40UL
+#define ARENA_PAGES   32768UL
+#define ARENA_TASK    0x400UL
+#define ARENA_CORE    0x40UL
+#define ARENA_HANDLED 4
 
 /* In a thread's page: 0 while its thread is certainly not in translated code. */
 #define ARENA_INSIDE 0x68UL
@@ -57,6 +58,7 @@
 
 #ifndef __ASSEMBLER__
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct arena_header {
@@ -73,7 +75,36 @@ struct arena_header {
 	/* How often the monitor has been told to wake who polls, and how often it has
 	 * (CONTROL_WAKE). */
 	uint32_t wakes, woken;
+
+	/*
+	 * The process that is the command, and what it has last handled of what kill(2) has sent, at
+	 * the signal's number modulo ARENA_HANDLED: see arena_handled().
+	 */
+	int32_t command;
+	uint64_t handled[ARENA_HANDLED];
 };
+
+/*
+ * What is sent to their process group comes to the monitor and to the command, and is not to be
+ * passed on. Bits: 35 milliseconds of CLOCK_MONOTONIC, 22 the sender's pid, 7 the signal.
+ */
+static inline uint64_t arena_handled(int signal, int32_t sender, uint64_t milliseconds)
+{
+	return milliseconds << 29 | (uint64_t)(sender & 0x3fffff) << 7 | (uint64_t)(signal & 0x7f);
+}
+
+static inline int32_t arena_handled_of(uint64_t handled)
+{
+	return (int32_t)(handled >> 7 & 0x3fffff);
+}
+
+/* Whether it was the signal that @now says, of whomever, and just before. */
+static inline bool arena_handled_just(uint64_t handled, uint64_t now)
+{
+	enum { WITHIN_MS = 200 };
+
+	return (handled & 0x7f) == (now & 0x7f) && (now >> 29) - (handled >> 29) < WITHIN_MS;
+}
 
 #endif
 #endif

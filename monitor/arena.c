@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/core.h"
@@ -57,6 +58,26 @@ void arena_answer(uint32_t asked)
 void arena_woken(void)
 {
 	__atomic_add_fetch(&header()->woken, 1, __ATOMIC_SEQ_CST);
+}
+
+void arena_set_command(pid_t pid)
+{
+	if (arena.memory)
+		__atomic_store_n(&header()->command, pid, __ATOMIC_RELEASE);
+}
+
+bool arena_command_handles(int signal, pid_t sender)
+{
+	struct timespec time;
+	uint64_t now, handled;
+
+	if (!arena.memory)
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	now = arena_handled(signal, sender,
+			    (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000);
+	handled = __atomic_load_n(&header()->handled[signal % ARENA_HANDLED], __ATOMIC_ACQUIRE);
+	return arena_handled_just(handled, now) && arena_handled_of(handled) == sender;
 }
 
 uint32_t arena_used(void)

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "abi/handover.h"
@@ -129,6 +130,7 @@ static pid_t start(struct child *child)
 		sigaction(SIGCHLD, &child->ended, NULL);
 		sigprocmask(SIG_SETMASK, &child->mask, NULL);
 		monitor_raise_limits();
+		arena_set_command(getpid());
 		execve(child->runtime, child->argv, child->envp);
 		child->error = errno;
 		_exit(127);
@@ -142,6 +144,25 @@ static pid_t start(struct child *child)
 }
 
 /*
+ * Whether it was sent to our process group, as kill(1), timeout(1) and job runners do, and so to the
+ * command, too, which may take the second SIGTERM for an order to hurry. Where that waits for its
+ * handler to begin another one is nothing to the kernel; that it has begun is known a moment later,
+ * and if not the command's runtime drops what we send.
+ */
+static bool has_it(pid_t child, const struct signalfd_siginfo *info)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+	const int signal = (int)info->ssi_signo;
+
+	if (info->ssi_code != SI_USER || getpgid(child) != getpgrp())
+		return false;
+	if (arena_command_handles(signal, (pid_t)info->ssi_pid))
+		return true;
+	nanosleep(&moment, NULL);
+	return arena_command_handles(signal, (pid_t)info->ssi_pid);
+}
+
+/*
  * One signal to us. What a process sent, it meant for the command; the kernel's own come from the
  * terminal, which tells the command too, or are about us alone. Our own SIGPIPE, for a pipe that an
  * event's last reader has closed meanwhile, comes with our own number.
@@ -150,7 +171,7 @@ static void pass_on(pid_t child, const struct signalfd_siginfo *info)
 {
 	const pid_t from = (pid_t)info->ssi_pid;
 
-	if (info->ssi_code <= 0 && from != child && from != getpid())
+	if (info->ssi_code <= 0 && from != child && from != getpid() && !has_it(child, info))
 		kill(child, (int)info->ssi_signo);
 }
 

@@ -82,6 +82,11 @@ void arena_answer(uint32_t asked);
 
 /* One more of CONTROL_WAKE has been done. */
 void arena_woken(void);
+
+/* @pid is the command. */
+void arena_set_command(pid_t pid);
+/* Whether a handler of the command's has just begun for @signal of @sender. */
+bool arena_command_handles(int signal, pid_t sender);
 /* What a thread's page says at ARENA_INSIDE. */
 bool arena_inside(uint32_t page);
 

@@ -5,6 +5,7 @@
 #include <asm/poll.h>
 #include <linux/futex.h>
 #include <linux/socket.h>
+#include <linux/time.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -130,6 +131,40 @@ bool control_wake(const struct control_message *message)
 		return true;
 	__atomic_sub_fetch(wakes, 1, __ATOMIC_SEQ_CST);
 	return false;
+}
+
+/* The header, if this process is the command. */
+static struct arena_header *header_of_command(void)
+{
+	struct arena_header *header = arena_header();
+
+	return header && __atomic_load_n(&header->command, __ATOMIC_ACQUIRE) == sys(__NR_getpid)
+		       ? header
+		       : NULL;
+}
+
+bool control_handled(int signal, int32_t sender)
+{
+	struct arena_header *header = header_of_command();
+	struct {
+		uint64_t seconds, nanoseconds;
+	} time;
+	uint64_t *handled, now, before;
+	int64_t monitor;
+	bool again;
+
+	if (!header || sys(__NR_clock_gettime, CLOCK_MONOTONIC, &time))
+		return false;
+	handled = &header->handled[signal % ARENA_HANDLED];
+	now = arena_handled(signal, sender, time.seconds * 1000 + time.nanoseconds / 1000000);
+	before = __atomic_load_n(handled, __ATOMIC_ACQUIRE);
+	monitor = sys(__NR_getppid);
+	/* Either may come first. */
+	again = arena_handled_just(before, now) &&
+		(sender == monitor) != (arena_handled_of(before) == monitor);
+	if (!again || sender != monitor)
+		__atomic_store_n(handled, now, __ATOMIC_RELEASE);
+	return again;
 }
 
 void control_settle_wakes(void)

@@ -24,6 +24,12 @@ int64_t control_pipe(bool cloexec, uint64_t *inode);
  */
 void control_settle(void);
 
+/*
+ * A handler of the program's is about to begin for what kill(2) has sent. True: it is not to, the
+ * monitor has passed on what comes by itself.
+ */
+bool control_handled(int signal, int32_t sender);
+
 /* CONTROL_WAKE; and returns when all that have been sent by anybody are done. */
 bool control_wake(const struct control_message *message);
 void control_settle_wakes(void);

@@ -19,6 +19,7 @@
 #include <linux/signal.h>
 
 #include "abi/control.h"
+#include "runtime/linux/control.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/faults.h"
 #include "runtime/say.h"
@@ -272,6 +273,10 @@ static void on_signal(int number, siginfo_t *info, void *frame)
 	if (SIGNAL_BIT(number) & SIGNALS_FAULTS && !fault &&
 	    (thread->pending & PENDING_NOTE || blocks(task, number))) {
 		hold(task, info);
+		return;
+	}
+	if (info->si_code == SI_USER && control_handled(number, info->si_pid)) {
+		call_in(thread, PENDING_KICK, info, &context->registers);
 		return;
 	}
 	note(thread, info, context);

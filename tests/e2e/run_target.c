@@ -8,10 +8,12 @@
  *	again N			executes itself N times
  *	brk			the heap
  *	replace			maps over, protects and unmaps all that is not the program's
+ *	handle			says how often SIGTERM is handled within half a second
  */
 #include <errno.h>
 #include <elf.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 extern const Elf64_Ehdr __ehdr_start;
@@ -115,6 +118,29 @@ static int replace(void)
 	return 0;
 }
 
+static volatile sig_atomic_t handled;
+
+static void handle(int number)
+{
+	const struct timespec moment = {.tv_nsec = 10000000};
+
+	handled += number == SIGTERM;
+	nanosleep(&moment, NULL); /* one more would find this one begun */
+}
+
+static int count_handled(void)
+{
+	const struct timespec step = {.tv_nsec = 20000000};
+
+	signal(SIGTERM, handle);
+	puts("ready");
+	fflush(stdout);
+	for (int i = 0; i < 25; i++)
+		nanosleep(&step, NULL);
+	printf("%d\n", (int)handled);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -129,6 +155,8 @@ int main(int argc, char **argv)
 		return use_heap();
 	if (!strcmp(what, "replace"))
 		return replace();
+	if (!strcmp(what, "handle"))
+		return count_handled();
 	if (!strcmp(what, "hello"))
 		return puts("hello") < 0;
 	return 2;

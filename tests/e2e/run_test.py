@@ -75,6 +75,17 @@ def case_a_signal_that_ends_the_command_ends_the_tool():
         equal(done.stderr, '')
 
 
+def case_a_signal_to_the_group_comes_once():
+    """The tool is in the group, too, and passes on what comes to it alone."""
+    for send, times in ((os.killpg, 8), (os.kill, 2)):
+        for _ in range(times):
+            with subprocess.Popen([TALLY, 'run', '--', TARGET, 'handle'], stdout=subprocess.PIPE,
+                                  text=True, start_new_session=True) as command:
+                equal(command.stdout.readline(), 'ready\n')
+                send(command.pid, signal.SIGTERM)
+                equal(command.stdout.read(), '1\n', 'handled after ' + send.__name__)
+
+
 def case_the_signal_need_not_have_been_free_to_come():
     def block():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
