@@ -391,12 +391,17 @@ static bool look(void)
 	return nr < (int)(sizeof(ready) / sizeof(*ready));
 }
 
+void events_settle(void)
+{
+	while (!look())
+		;
+}
+
 static void settle(void)
 {
 	uint32_t asked = arena_asked();
 
-	while (!look())
-		;
+	events_settle();
 	arena_answer(asked);
 }
 

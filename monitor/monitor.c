@@ -189,12 +189,30 @@ static bool look_after(pid_t child, int *status)
 	return false;
 }
 
+/*
+ * Who has lost its parent becomes a child of ours where we are the first process of a container, and
+ * nobody else would ever wait for it. What it has used is known for as long as that is not done.
+ */
+static void bury_others(pid_t child)
+{
+	siginfo_t ended = {0};
+
+	while (!waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid &&
+	       ended.si_pid != child) {
+		events_settle();
+		waitpid(ended.si_pid, NULL, WNOHANG);
+		ended.si_pid = 0;
+	}
+}
+
 static void take_signals(int signals, pid_t child)
 {
 	struct signalfd_siginfo info;
 
 	while (read(signals, &info, sizeof(info)) == sizeof(info))
-		if (info.ssi_signo != SIGCHLD)
+		if (info.ssi_signo == SIGCHLD)
+			bury_others(child);
+		else
 			pass_on(child, &info);
 }
 

@@ -356,6 +356,18 @@ def case_a_filter_that_is_older_than_a_call():
         equal(run(*filtered, TALLY, 'run', '--', plain).returncode, 126)
 
 
+def case_the_first_process_of_a_container_leaves_no_zombies():
+    need_root()
+    prefix = ['unshare', '-p', '-f', '--mount-proc']
+    if run(*prefix, 'true').returncode:
+        skip('may not unshare')
+    code = '(sleep 0.1 & sleep 0.1 & sleep 0.2 &); sleep 0.6; cat /proc/[0-9]*/stat'
+    done = run(*prefix, TALLY, 'run', '--', 'sh', '-c', code)
+    equal(re.findall(r'(?m)^.*\) Z .*$', done.stdout), [])
+    equal((done.returncode, done.stderr), (0, ''))
+    check('(sh)' in done.stdout, done.stdout)
+
+
 def without_proc(*argv):
     need_root()
     need_room()
