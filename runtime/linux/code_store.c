@@ -438,6 +438,17 @@ static void populate(const struct cache *cache, const struct snapshot *s)
 		    MADV_POPULATE_READ);
 }
 
+/* Where something else lies now, that would be found with what is made of it. */
+static void forget_others(struct cache *cache)
+{
+	const struct image *image = images[cache_inside(cache) - 1];
+
+	for (unsigned int n = 0; image && n < image->nr_ranges; n++)
+		if (!image->ranges[n].shown && !is_there(image, n))
+			cache_forget_withheld(cache, image->ranges[n].start >> PAGE_SHIFT,
+					      (image->ranges[n].end - 1) >> PAGE_SHIFT);
+}
+
 static void leave(struct cache *cache)
 {
 	struct store_entry *entry;
@@ -446,6 +457,7 @@ static void leave(struct cache *cache)
 	snapshot_take(cache, &leaving.snapshot);
 	populate(cache, &leaving.snapshot);
 	cache_forget_unless(cache, is_kept);
+	forget_others(cache);
 	cache_withhold(cache, group);
 	snapshot_take(cache, &leaving.snapshot);
 	size = size_of(&leaving.snapshot);

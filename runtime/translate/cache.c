@@ -582,6 +582,33 @@ void cache_withhold(struct cache *cache, unsigned int (*group)(uint64_t page))
 	}
 }
 
+static bool is_withheld(const struct cache *cache, const struct fragment *f)
+{
+	for (uint32_t id = f->entries; id < f->entries + f->nr_entries; id++)
+		if (cache->meta->withheld[id])
+			return true;
+	return false;
+}
+
+static void forget_withheld(struct cache *cache, uint64_t number)
+{
+	uint32_t next;
+
+	for (uint32_t i = find_page(cache, number)->fragments; i; i = next) {
+		struct fragment *f = &cache->fragments[i];
+
+		next = f->page_next[fragment_which(f, number)];
+		if (is_withheld(cache, f))
+			cache_kill(cache, f);
+	}
+}
+
+void cache_forget_withheld(struct cache *cache, uint64_t first, uint64_t last)
+{
+	for (uint64_t number = first; number <= last; number++)
+		forget_withheld(cache, number);
+}
+
 static void show_entry(struct cache *cache, uint32_t id)
 {
 	struct entry *entry = &cache->lookup.entries[id];

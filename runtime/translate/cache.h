@@ -270,6 +270,9 @@ enum { CACHE_GROUP_NONE, CACHE_GROUP_SHOWN, CACHE_GROUPS };
  */
 void cache_withhold(struct cache *cache, unsigned int (*group)(uint64_t page));
 
+/* What is withheld of pages @first to @last is never found again. */
+void cache_forget_withheld(struct cache *cache, uint64_t first, uint64_t last);
+
 /* Finds again what was withheld of pages @first to @last. */
 void cache_show(struct cache *cache, uint64_t first, uint64_t last);
 

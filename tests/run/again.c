@@ -58,9 +58,9 @@ static const char *path_of(const char *name)
 }
 
 /* mov $value, %eax; lea (%rdx), %edx ...; ret */
-static void put_function(uint8_t *at, uint8_t value)
+static void put_function(uint8_t *at, size_t size, uint8_t value)
 {
-	uint8_t *end = at + SIZE - 1;
+	uint8_t *end = at + size - 1;
 
 	memcpy(at, (const uint8_t[]){0xb8, value, 0, 0, 0}, 5);
 	for (at += 5; at + 2 <= end; at += 2)
@@ -76,8 +76,8 @@ static const char *make_file(const char *name, uint8_t first, uint8_t second)
 	int fd = open(path, O_WRONLY | O_CREAT, 0700);
 
 	need(fd >= 0);
-	put_function(content, first);
-	put_function(content + SIZE, second);
+	put_function(content, SIZE, first);
+	put_function(content + SIZE, SIZE, second);
 	need(write(fd, content, sizeof(content)) == sizeof(content));
 	close(fd);
 	return path;
@@ -124,13 +124,18 @@ static void of_file(void)
 	exit(call(map_argument()));
 }
 
+static void of_second_half(void)
+{
+	exit(call((uint8_t *)map_argument() + SIZE / 2));
+}
+
 static void of_memory(void)
 {
 	uint8_t *at = mmap(AT, SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	need(at == AT);
-	put_function(at, 50);
+	put_function(at, SIZE, 50);
 	exit(call(at));
 }
 
@@ -145,7 +150,7 @@ static void made_executable(void)
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	need(at == AT);
-	put_function(at, 60);
+	put_function(at, SIZE, 60);
 	become(at, PROT_READ | PROT_EXEC);
 	exit(call(at));
 }
@@ -156,7 +161,7 @@ static void changed(void)
 	uint8_t *at = map_argument();
 
 	become(at, PROT_READ | PROT_WRITE | PROT_EXEC);
-	put_function(at, 70);
+	put_function(at, SIZE, 70);
 	become(at, PROT_READ | PROT_EXEC);
 	exit(call(at));
 }
@@ -174,7 +179,7 @@ static void moved(void)
 	uint8_t *at = map_argument(), *other = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
 						    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	put_function(other, 80);
+	put_function(other, SIZE, 80);
 	become(other, PROT_READ | PROT_EXEC);
 	need(mremap(other, SIZE, SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at);
 	exit(call(at));
@@ -187,7 +192,7 @@ static void attached(void)
 	int id = shmget(IPC_PRIVATE, SIZE, IPC_CREAT | 0700);
 	uint8_t *at = shmat(id, NULL, 0);
 
-	put_function(at, 90);
+	put_function(at, SIZE, 90);
 	need(!shmdt(at));
 	at = shmat(id, AT, SHM_EXEC);
 	need(!shmctl(id, IPC_RMID, NULL) && at == AT);
@@ -200,7 +205,7 @@ static uint8_t *map_data(void)
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	need(at == AT);
-	put_function(at, 100);
+	put_function(at, SIZE, 100);
 	return at;
 }
 
@@ -215,7 +220,7 @@ static void duplicated(void)
 	uint8_t *other = mmap(NULL, SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	put_function(other, 110);
+	put_function(other, SIZE, 110);
 	need(mremap(other, 0, SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, AT) == AT);
 	exit(call(AT));
 }
@@ -229,7 +234,7 @@ static void grown(void)
 		  0) == above);
 	while (above > (uint8_t *)AT)
 		*(volatile uint8_t *)(above -= 4096) = 0;
-	put_function(above, 120);
+	put_function(above, SIZE, 120);
 	exit(call(above));
 }
 
@@ -322,6 +327,25 @@ static void first(const char *part)
 	for (int i = 0; i < 3; i++)
 		again(part, file, 0);
 	often(file, 0);
+}
+
+/* Of each half of a file two halves, which are called by different processes. */
+static void beside_other_code(void)
+{
+	static uint8_t content[2 * SIZE];
+	const char *path = path_of("halves");
+	int fd = open(path, O_WRONLY | O_CREAT, 0700);
+
+	for (uint8_t i = 0; i < 4; i++)
+		put_function(content + i * SIZE / 2, SIZE / 2, i + 1);
+	need(fd >= 0 && write(fd, content, sizeof(content)) == sizeof(content));
+	close(fd);
+	settle("/proc/self/exe");
+	settle(path);
+	for (int i = 0; i < 3; i++)
+		again("_of_second_half", path, 0);
+	often(path, SIZE);
+	again("_of_second_half", path, SIZE);
 }
 
 static void changed_first(void)
@@ -474,6 +498,7 @@ static void nothing(void)
 
 const struct test_case cases[] = {
 	{"other-code", other_code},
+	{"beside-other-code", beside_other_code},
 	{"changed-first", changed_first},
 	{"memory-first", memory_first},
 	{"written-first", written_first},
@@ -487,6 +512,7 @@ const struct test_case cases[] = {
 	{"filtered-twice", filtered_twice},
 	{"_filtered_often", filtered_often},
 	{"_of_file", of_file},
+	{"_of_second_half", of_second_half},
 	{"_of_memory", of_memory},
 	{"_made_executable", made_executable},
 	{"_changed", changed},
