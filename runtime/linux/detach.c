@@ -143,6 +143,7 @@ void linux_detach(struct thread *thread)
 int64_t sys_arch_prctl(struct thread *thread, struct syscall *call)
 {
 	const uint64_t base = 0; /* as far as the program knows */
+	int64_t result;
 
 	switch (call->args[0]) {
 	case ARCH_GET_GS:
@@ -151,6 +152,11 @@ int64_t sys_arch_prctl(struct thread *thread, struct syscall *call)
 		thread->regs.rip -= SYSCALL_SIZE;
 		linux_detach(thread);
 		return SYSCALL_REGISTERS_SET;
+	case ARCH_REQ_XCOMP_PERM:
+		result = syscall_pass(thread, call);
+		if (!result)
+			fpu_learn();
+		return result;
 	default:
 		return syscall_pass(thread, call);
 	}

@@ -69,29 +69,30 @@ static uint64_t enabled_features(void)
 	return enabled;
 }
 
-void fpu_boot(void)
+void fpu_learn(void)
 {
-	fpu.size = LEGACY_SIZE;
-	if (!(cpuid(1, 0).ecx & CPUID_1_ECX_OSXSAVE))
+	uint32_t size = LEGACY_SIZE + HEADER_SIZE;
+	uint64_t features;
+
+	if (!(cpuid(1, 0).ecx & CPUID_1_ECX_OSXSAVE)) {
+		fpu.size = LEGACY_SIZE;
 		return;
-	fpu.keys = cpuid(7, 0).ecx & CPUID_7_ECX_OSPKE;
-	fpu.size = LEGACY_SIZE + HEADER_SIZE;
-	fpu.features = enabled_features();
+	}
+	features = enabled_features();
 	for (uint32_t i = 2; i < 63; i++) {
-		if (!(fpu.features & 1UL << i))
+		if (!(features & 1UL << i))
 			continue;
 		struct cpuid where = cpuid(13, i);
 		if (where.eax > FPU_STATE_MAX - sizeof(uint32_t) ||
 		    where.ebx > FPU_STATE_MAX - sizeof(uint32_t) - where.eax)
-			fpu.features &= ~(1UL << i); /* of a processor to come */
-		else if (fpu.size < where.ebx + where.eax)
-			fpu.size = where.ebx + where.eax;
+			features &= ~(1UL << i); /* of a processor to come */
+		else if (size < where.ebx + where.eax)
+			size = where.ebx + where.eax;
 	}
-}
-
-size_t fpu_frame_size(void)
-{
-	return fpu.features ? fpu.size + sizeof(uint32_t) : fpu.size;
+	fpu.keys = cpuid(7, 0).ecx & CPUID_7_ECX_OSPKE;
+	/* In this order: other threads may be about to save what they know of. */
+	fpu.size = size;
+	__atomic_store_n(&fpu.features, features, __ATOMIC_RELEASE);
 }
 
 uint64_t fpu_context_flags(void)
@@ -99,31 +100,32 @@ uint64_t fpu_context_flags(void)
 	return UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS | (fpu.features ? UC_FP_XSTATE : 0);
 }
 
-void fpu_save(void *state)
+size_t fpu_save(void *state)
 {
+	const uint64_t features = __atomic_load_n(&fpu.features, __ATOMIC_ACQUIRE);
+	const uint32_t size = fpu.size, end = FP_XSTATE_MAGIC2;
+	const struct _fpx_sw_bytes mark = {
+		.magic1 = FP_XSTATE_MAGIC1,
+		.extended_size = size + (uint32_t)sizeof(end),
+		.xfeatures = features,
+		.xstate_size = size,
+	};
 	char *bytes = state;
 
-	if (!fpu.features) {
+	if (!features) {
 		__asm__ volatile("fxsave64 (%0)" : : "r"(state) : "memory");
 		memset(bytes + SOFTWARE_AREA, 0, LEGACY_SIZE - SOFTWARE_AREA);
-		return;
+		return LEGACY_SIZE;
 	}
 	memset(state, 0, LEGACY_SIZE + HEADER_SIZE);
 	__asm__ volatile("xsave64 (%0)"
 			 :
-			 : "r"(state), "a"((uint32_t)fpu.features),
-			   "d"((uint32_t)(fpu.features >> 32))
+			 : "r"(state), "a"((uint32_t)features), "d"((uint32_t)(features >> 32))
 			 : "memory");
-	struct _fpx_sw_bytes mark = {
-		.magic1 = FP_XSTATE_MAGIC1,
-		.extended_size = (uint32_t)fpu_frame_size(),
-		.xfeatures = fpu.features,
-		.xstate_size = fpu.size,
-	};
 	memcpy(bytes + SOFTWARE_AREA, &mark, sizeof(mark));
 	bytes[LEGACY_SIZE] |= FEATURES_ALWAYS;
-	uint32_t end = FP_XSTATE_MAGIC2;
-	memcpy(bytes + fpu.size, &end, sizeof(end));
+	memcpy(bytes + size, &end, sizeof(end));
+	return mark.extended_size;
 }
 
 void fpu_reset(void)

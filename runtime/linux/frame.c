@@ -74,8 +74,9 @@ static void registers_to(const struct regs *from, struct sigcontext_64 *to)
 	};
 }
 
-/* Where the frame's state goes; the frame itself is below. 0: the alternate stack is full. */
-static uint64_t place(const struct task *task, uint64_t rsp, bool may_change, uint64_t *state)
+/* Where the frame's state goes, @size bytes; the frame itself is below. 0: the alternate stack is full. */
+static uint64_t place(const struct task *task, uint64_t rsp, bool may_change, size_t size,
+		      uint64_t *state)
 {
 	const stack_t *alternate = &task->stack;
 	bool within = signal_stack_flags(alternate, rsp) == SS_ONSTACK;
@@ -85,7 +86,7 @@ static uint64_t place(const struct task *task, uint64_t rsp, bool may_change, ui
 		top = (uint64_t)alternate->ss_sp + alternate->ss_size;
 		within = true;
 	}
-	*state = (top - fpu_frame_size()) & -(uint64_t)FPU_ALIGNMENT;
+	*state = (top - size) & -(uint64_t)FPU_ALIGNMENT;
 	uint64_t frame = ((*state - sizeof(struct frame)) & -16UL) - 8;
 	return within && !signal_on_stack(alternate, frame) ? 0 : frame;
 }
@@ -101,8 +102,9 @@ int64_t frame_make(struct thread *thread, const struct signal_note *note,
 		.context = {.flags = fpu_context_flags(), .stack = task->stack, .mask = note->mask},
 		.info = note->info,
 	};
+	const size_t size = fpu_save(state);
 	uint64_t state_at;
-	uint64_t at = place(task, regs->gpr[REG_RSP], action->flags & SA_ONSTACK, &state_at);
+	uint64_t at = place(task, regs->gpr[REG_RSP], action->flags & SA_ONSTACK, size, &state_at);
 
 	if (!at || !(action->flags & SA_RESTORER))
 		return -EFAULT;
@@ -112,8 +114,7 @@ int64_t frame_make(struct thread *thread, const struct signal_note *note,
 	frame.context.registers.cr2 = note->cr2;
 	frame.context.registers.oldmask = note->mask;
 	frame.context.registers.fpstate = state_at;
-	fpu_save(state);
-	if (copy_out(state_at, state, fpu_frame_size()) || copy_out(at, &frame, sizeof(frame)))
+	if (copy_out(state_at, state, size) || copy_out(at, &frame, sizeof(frame)))
 		return -EFAULT;
 
 	if ((unsigned int)task->stack.ss_flags & SS_AUTODISARM)

@@ -386,7 +386,7 @@ void signal_boot(struct thread *thread)
 	struct task *task = thread->task;
 	signal_set mask = signal_set_kernel_mask(~0UL);
 
-	fpu_boot();
+	fpu_learn();
 	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
 		struct signal_action *action = &task->actions->of[faults[i]];
 

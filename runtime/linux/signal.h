@@ -154,18 +154,17 @@ _Noreturn void frame_leave(const struct regs *regs, signal_set mask, const stack
 
 enum { FPU_STATE_MAX = 12288, FPU_ALIGNMENT = 64 };
 
-/* At boot: how much there is to save. */
-void fpu_boot(void);
-/* Of a frame, with the word behind the state that says that it is whole. */
-size_t fpu_frame_size(void);
+/* How much there is to save: at boot, and when the program has been permitted more (AMX). */
+void fpu_learn(void);
 /* Of a frame's: xmm0 and on. */
 static inline uint8_t (*fpu_vectors(uint64_t state))[16]
 {
 	return (uint8_t(*)[16])(state + 160);
 }
 
-/* The state as the kernel lays it out in a frame, of fpu_frame_size() bytes. */
-void fpu_save(void *state);
+/* The state as the kernel lays it out in a frame, up to FPU_STATE_MAX bytes. Returns how many, with the
+ * word behind that says that it is whole. */
+size_t fpu_save(void *state);
 /* What a signal handler begins with. */
 void fpu_reset(void);
 /* uc_flags of such a frame. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* What lies on the stack for a handler, and what sigreturn(2) makes of it. */
+#include <asm/prctl.h>
+#include <cpuid.h>
+#include <immintrin.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -294,10 +297,53 @@ static void case_no_handler(void)
 	say_end("the same with a handler for it", child);
 }
 
+/* ---- tiles (AMX), which a program asks for when it runs already ---- */
+
+#define TILE_DATA 18
+#define AMX_TILE  (1U << 24) /* of CPUID's leaf 7, in edx */
+
+struct tile_config {
+	uint8_t palette, start_row, reserved[14];
+	uint16_t bytes[16];
+	uint8_t rows[16];
+};
+
+/* Not on a stack: compilers are told of the first eight bytes alone. */
+static const struct tile_config one_tile = {.palette = 1, .bytes[1] = 64, .rows[1] = 16};
+static struct tile_config in_handler;
+
+__attribute__((target("amx-tile"))) static void tiles_handler(int number, siginfo_t *info,
+							      void *context)
+{
+	static uint8_t zeros[1024];
+
+	(void)number, (void)info, (void)context;
+	_tile_storeconfig(&in_handler);
+	_tile_loadconfig(&one_tile);
+	_tile_loadd(1, zeros, 64);
+}
+
+__attribute__((target("amx-tile"))) static void case_tiles(void)
+{
+	static uint8_t in[1024], out[1024];
+	unsigned int eax, ebx, ecx, edx;
+
+	if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || !(edx & AMX_TILE) ||
+	    syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA))
+		return;
+	for (unsigned int i = 0; i < sizeof(in); i++)
+		in[i] = (uint8_t)(i * 7);
+	handle(SIGUSR1, tiles_handler, 0);
+	_tile_loadconfig(&one_tile);
+	_tile_loadd(1, in, 64);
+	raise(SIGUSR1);
+	_tile_stored(1, out, 64);
+	_tile_release();
+	say("palette %d in the handler, %s behind it\n", in_handler.palette,
+	    memcmp(in, out, sizeof(in)) ? "others" : "the same");
+}
+
 const struct test_case cases[] = {
-	{"frame", case_frame},
-	{"vectors", case_vectors},
-	{"sigreturn", case_sigreturn},
-	{"no_handler", case_no_handler},
-	{NULL, NULL},
+	{"frame", case_frame},	       {"vectors", case_vectors},	{"tiles", case_tiles},
+	{"sigreturn", case_sigreturn}, {"no_handler", case_no_handler}, {NULL, NULL},
 };
