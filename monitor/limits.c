@@ -21,8 +21,13 @@ static void raise_limit(int resource, uint64_t ours)
 	setrlimit(resource, &wanted);
 }
 
-void monitor_raise_limits(void)
+bool monitor_raise_limits(void)
 {
+	/* tally-rt itself: a program whose data have no room the kernel ends by SIGSEGV. */
+	enum { LEAST_DATA = 4 << 20 };
+	struct rlimit limit;
+
 	raise_limit(RLIMIT_AS, LIMITS_SPACE);
 	raise_limit(RLIMIT_DATA, LIMITS_DATA);
+	return getrlimit(RLIMIT_DATA, &limit) || limit.rlim_cur >= LEAST_DATA;
 }

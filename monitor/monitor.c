@@ -129,9 +129,11 @@ static pid_t start(struct child *child)
 	if (!pid) {
 		sigaction(SIGCHLD, &child->ended, NULL);
 		sigprocmask(SIG_SETMASK, &child->mask, NULL);
-		monitor_raise_limits();
 		arena_set_command(getpid());
-		execve(child->runtime, child->argv, child->envp);
+		if (monitor_raise_limits())
+			execve(child->runtime, child->argv, child->envp);
+		else
+			errno = ENOMEM;
 		child->error = errno;
 		_exit(127);
 	}
@@ -355,6 +357,8 @@ static const char *start_remedy(int code)
 	switch (code) {
 	case -EAGAIN:
 		return "raise the process limit: ulimit -u";
+	case -ENOMEM:
+		return "raise the limit on memory: ulimit -d";
 	case -EMFILE:
 		return "raise the limit on open files: ulimit -n 64";
 	case -ENFILE:

@@ -134,7 +134,7 @@ static int run(const struct tool_command *command, int argc, char **argv)
 			"cannot find tally-rt, which belongs to tally: install tally anew");
 	if (monitor_run(runtime, &options, argv + parse.index, &status, &err)) {
 		tool_error(&err);
-		return err.code == -ENOENT ? TOOL_NOENT : TOOL_NOEXEC;
+		return err.code == -ENOENT || err.code == -ENOMEM ? TOOL_NOENT : TOOL_NOEXEC;
 	}
 	return end_like(status);
 }

@@ -328,6 +328,16 @@ def case_few_descriptors_are_enough_or_said_to_be_too_few():
     contains(done.stderr, 'ulimit -n')
 
 
+def case_too_little_data_is_said():
+    need_room()
+    limit = lambda: resource.setrlimit(resource.RLIMIT_DATA, (1 << 20, 1 << 20))
+    done = under('/bin/echo', 'hi', preexec_fn=limit)
+    if done.returncode == 0:
+        skip('may raise hard limits')
+    equal(done.returncode, 127)
+    contains(done.stderr, 'ulimit -d')
+
+
 def case_a_small_stack_is_enough():
     need_room()
 
