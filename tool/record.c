@@ -20,6 +20,7 @@
 
 #include "tool/commands.h"
 #include "tool/descriptors.h"
+#include "tool/requests.h"
 
 /*
  * Rings wake us when they are half full; at low rates that may take minutes. So much is at most
@@ -288,6 +289,7 @@ struct run {
 	int signals;	      /* signalfd */
 	uint64_t sampling_at; /* with --delay: when to start, as now_ms() has it; else 0 */
 	int interrupted;      /* the signal that asked for the end */
+	struct tool_request request;
 	bool done;
 	bool targets_ended;
 	bool command_ended;
@@ -327,6 +329,8 @@ static void take_snapshot(struct recording *r)
  */
 static void interrupt(struct recording *r, struct run *run, const struct signalfd_siginfo *info)
 {
+	if (tool_request_repeats(&run->request, info))
+		return;
 	if (!r->workload) {
 		run->done = true;
 	} else if (run->interrupted) {

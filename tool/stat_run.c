@@ -21,6 +21,7 @@
 
 #include "tool/command.h"
 #include "tool/descriptors.h"
+#include "tool/requests.h"
 
 #ifndef PIDFD_THREAD
 #define PIDFD_THREAD O_EXCL
@@ -159,6 +160,7 @@ struct run {
 	unsigned int intervals;
 	bool ended;	    /* the command */
 	bool leave_command; /* it goes on without being measured */
+	struct tool_request request;
 	struct rusage usage;
 };
 
@@ -239,6 +241,8 @@ static bool take_signal(struct run *run, const struct signalfd_siginfo *info)
 {
 	bool first = !run->stat->interrupted;
 
+	if (tool_request_repeats(&run->request, info))
+		return true;
 	run->stat->interrupted = true;
 	if (!run->workload || !first)
 		return false;
@@ -300,7 +304,8 @@ static void end_command(struct run *run)
 	while (!command_ended(run)) {
 		if (wait_for(run->watch, &run->stat->options, INFINITY, &info) != WAKE_SIGNAL)
 			continue;
-		if (run->leave_command && take_signal(run, &info))
+		if (run->leave_command ? take_signal(run, &info)
+				       : tool_request_repeats(&run->request, &info))
 			continue;
 		run->stat->interrupted = true;
 		kill(pid, SIGKILL);

@@ -544,7 +544,7 @@ def case_signals_are_passed_to_the_command():
         with recorder('-m', '2', '-o', 'data', '--', 'sh', '-c', script) as child:
             wait_until(lambda: size_of('data') > 10000, 'samples in the file')
             child.send_signal(signal.SIGINT)
-            time.sleep(0.1)
+            time.sleep(0.5) # at once it would be the same request
             check(child.poll() is None, 'ended by the first')
             child.send_signal(signal.SIGINT)
             said = child.communicate(timeout=30)[1]

@@ -635,6 +635,21 @@ def case_full_disk_is_a_failure():
     contains(done.stderr, 'No space left')
 
 
+GENTLY = 'trap "sleep 0.5; echo gently; exit 3" TERM; echo ready; while :; do sleep 0.05; done'
+
+
+def case_a_request_to_end_may_come_twice():
+    """timeout(1) sends it to the tool and to its process group; a user who insists takes longer."""
+    with subprocess.Popen([TALLY, 'stat', '-o', '/dev/null', '-e', 'page-faults:u', '--', 'sh', '-c', GENTLY],
+                          stdout=subprocess.PIPE, text=True) as command:
+        equal(command.stdout.readline(), 'ready\n')
+        for _ in range(3):
+            command.send_signal(signal.SIGTERM)
+            time.sleep(0.02)
+        equal(command.stdout.read(), 'gently\n')
+    equal(command.returncode, 3)
+
+
 def limited(soft, hard):
     return {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))}
 
