@@ -287,6 +287,8 @@ static const struct instrumentation all[] = {
 	{.counted = TRACED},
 	{.counted = TRACED, .checked = CORE_KINDS_MODEL},
 	{.counted = CORE_KINDS_EXACT},
+	{.counted = PLAIN, .extras = CORE_EXTRA_STOPS},
+	{.counted = TRACED, .extras = CORE_EXTRA_STOPS},
 };
 
 enum { ALL = sizeof(all) / sizeof(*all) };
@@ -301,15 +303,24 @@ bool has_caches(uint64_t program)
 	return translate_instrument(host_thread(), &(struct instrumentation){0});
 }
 
+/* At some instructions that are executed; those of programs before are stopped at, too. */
+static void set_stops(uint64_t program)
+{
+	for (unsigned int i = 0; i < 4 && trace.n; i++)
+		translate_stop_at(trace.states[(program * 31 + i * 97) % trace.n].rip);
+}
+
 bool counts(uint64_t program)
 {
 	bool good;
 
 	does = all[program % ALL];
+	if (does.extras & CORE_EXTRA_STOPS)
+		set_stops(program / ALL);
 	good = translate_instrument(host_thread(), &does) && recovers(program) &&
 	       sums_agree(program);
 	if (!good)
-		printf("# kinds %#lx\n", does.counted);
+		printf("# kinds %#lx, extras %#lx\n", does.counted, does.extras);
 	does = (struct instrumentation){0};
 	return translate_instrument(host_thread(), &does) && good;
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -363,11 +364,68 @@ static void breakpoints_are_hit_once(void **state)
 	close(fd);
 }
 
+/* At the head of a loop and within it, from before it is executed first and later on, in a child that inherits them
+ * too; alone, beside what is modelled, and beside samples. */
+static void breakpoints_in_a_loop(void **state)
+{
+	enum { TIMES = 3000, PLACES = 3 };
+	static const char *const places[PLACES] = {(const char *)choose, choose_skip, choose_back};
+	static const struct perf_event_attr beside[] = {
+		{.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY},
+		{.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES},
+		{.type = PERF_TYPE_HARDWARE,
+		 .config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
+		 .sample_period = 17},
+		{.type = PERF_TYPE_HARDWARE,
+		 .config = PERF_COUNT_HW_CACHE_MISSES,
+		 .sample_period = 3},
+	};
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(beside) / sizeof(*beside); i++) {
+		struct perf_event_attr attr = beside[i];
+		uint64_t hits;
+		int other, fd[PLACES], status;
+		pid_t child;
+
+		attr.size = sizeof(attr);
+		attr.exclude_kernel = attr.exclude_hv = 1;
+		other = open_here(&attr);
+		for (unsigned int n = 0; n < PLACES; n++) {
+			attr = (struct perf_event_attr){
+				.type = PERF_TYPE_BREAKPOINT,
+				.size = sizeof(attr),
+				.bp_type = HW_BREAKPOINT_X,
+				.bp_addr = (uint64_t)places[n],
+				.bp_len = sizeof(long),
+				.exclude_kernel = 1,
+				.exclude_hv = 1,
+				.inherit = 1,
+			};
+			fd[n] = open_here(&attr);
+			choose((void *)TIMES);
+		}
+		child = fork();
+		if (!child) {
+			choose((void *)TIMES);
+			_exit(0);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		for (unsigned int n = 0; n < PLACES; n++) {
+			assert_int_equal(read(fd[n], &hits, sizeof(hits)), sizeof(hits));
+			assert_int_equal(hits, TIMES * (PLACES - n + 1));
+			close(fd[n]);
+		}
+		close(other);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		/* First, so that the others come too late for code caches of their own. */
 		cmocka_unit_test(breakpoints_are_hit_once),
+		cmocka_unit_test(breakpoints_in_a_loop),
 		cmocka_unit_test(traps_lie_behind),
 		cmocka_unit_test(instructions),
 		cmocka_unit_test(branches),
