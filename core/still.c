@@ -42,9 +42,9 @@ static void ask(struct core_task *task)
 	task->asked = core_host_still(task) ? 0 : task->changes;
 }
 
-void core_still(struct core_task *task)
+void core_still_others(struct core_task *task)
 {
-	if (!task || task->everybody || !task->live || core_is_callers(task))
+	if (task->everybody || !task->live)
 		return;
 	if (is_asked(task))
 		__atomic_store_n(&task->still, true, __ATOMIC_RELAXED);

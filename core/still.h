@@ -20,10 +20,16 @@
 #define CORE_STILL_H
 
 #include "core/core.h"
+#include "core/schedule.h"
 #include "core/task.h"
 
 /* With @task's lock, which ends it; NULL, or the caller's own: nothing is to be done. */
-void core_still(struct core_task *task);
+void core_still_others(struct core_task *task);
+static inline void core_still(struct core_task *task)
+{
+	if (task && !core_is_callers(task))
+		core_still_others(task);
+}
 
 /* The thread's own, without locks, once it has followed: waits while somebody holds it still. */
 void core_still_wait(struct core_task *task);

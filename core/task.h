@@ -52,9 +52,8 @@ struct core_task {
 	uint64_t places;  /* changes when core_breakpoint_places() does */
 	uint32_t changes, followed;
 	bool kick; /* the thread has to be told, once the lock is given back */
-	/* It is not to go on, and does not: core/still.h. All is counted as it was then. */
+	/* It is not to go on, and does not: core/still.h. */
 	bool still, waits;
-	uint64_t seen[CORE_COUNTED_KINDS];
 	uint32_t asked;		/* `changes` when it last did not come to wait; 0: it did */
 	uint64_t counting_down; /* kinds whose counters reach 0 at the next overflow, */
 	uint64_t early;		/* or, of these, so long before that nobody has to see at once; */
@@ -118,6 +117,8 @@ struct core_task {
 	uint64_t clock_tsc; /* 0: the clock stands */
 	uint32_t views;	    /* core/views.h: of the memory that it left by executing */
 	char comm[16];
+
+	uint64_t seen[CORE_COUNTED_KINDS]; /* while it is held still: the values of its counters */
 };
 
 _Static_assert(offsetof(struct core_task, counter) == CORE_TASK_COUNTERS, "");
