@@ -158,6 +158,12 @@ void translate_interrupted(struct thread *thread)
 
 /* ---- in and out ---- */
 
+/* Who sees that it is not inside has what he did before seen by the thread (stays_inside()). */
+static void say_inside(struct thread *thread, const struct cache *cache)
+{
+	__atomic_exchange_n(&thread->inside, cache_inside(cache), __ATOMIC_SEQ_CST);
+}
+
 /* Nothing of what the thread did inside comes after that. */
 static void come_out(struct thread *thread)
 {
@@ -179,7 +185,7 @@ static bool stays_inside(struct thread *thread)
 /* From here on the cache stays as it is for the thread, or false: wait. */
 static bool go_inside(struct thread *thread)
 {
-	__atomic_exchange_n(&thread->inside, cache_inside(cache_of(thread)), __ATOMIC_SEQ_CST);
+	say_inside(thread, cache_of(thread));
 	if (!__atomic_load_n(&emptying, __ATOMIC_SEQ_CST))
 		return stays_inside(thread);
 	come_out(thread);
@@ -225,7 +231,7 @@ static uint64_t make(struct thread *thread, enum arrival arrival)
 		learned_add(cache, thread->regs.rip, arrival);
 		address = (uint64_t)cache->lookup.code + cache->lookup.entries[id].body;
 		/* Nobody empties it: he would have the lock. */
-		__atomic_exchange_n(&thread->inside, cache_inside(cache), __ATOMIC_SEQ_CST);
+		say_inside(thread, cache);
 	}
 	lock_give(&lock);
 	if (!id && !vsyscall(thread))
@@ -352,7 +358,7 @@ static void pass_stop(struct thread *thread)
 	f = id ? cache_fragment_at(cache, cache->lookup.entries[id].body) : NULL;
 	if (f && f->flags & FRAGMENT_STOP) {
 		thread->step = (uint64_t)cache->lookup.code + f->start + f->behind_stop;
-		thread->inside = cache_inside(cache);
+		say_inside(thread, cache);
 	}
 	lock_give(&lock);
 }
@@ -364,6 +370,8 @@ static void pass_by_flag(struct thread *thread)
 		return;
 	thread->touches.told = thread->regs.rip;
 	pass_stop(thread);
+	if (thread->step && !stays_inside(thread))
+		thread->step = 0;
 }
 
 /* @arrival is what was missing when the thread came out. */
@@ -601,7 +609,7 @@ void translate_written(struct thread *thread, uint64_t address)
 
 		if (start) {
 			thread->step = (uint64_t)cache->lookup.code + start;
-			thread->inside = cache_inside(cache);
+			say_inside(thread, cache);
 		}
 	}
 	lock_give(&lock);
