@@ -11,10 +11,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -283,6 +285,85 @@ static void case_epoll_by_another_number(void)
 	become("_epoll_execed", copy, fd);
 }
 
+static void case_epoll_once(void)
+{
+	struct epoll_event item = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = 5}, seen;
+	const int epoll = epoll_create1(0);
+	char *ring;
+	const int fd = sampled(0, &ring);
+
+	need(epoll >= 0);
+	TRY(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &item));
+	fault(1);
+	TRY(epoll_wait(epoll, &seen, 1, 10000));
+	fault(1);
+	TRY(epoll_wait(epoll, &seen, 1, 0));
+	TRY(epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &item));
+	fault(1);
+	TRY(epoll_wait(epoll, &seen, 1, 10000));
+	say("%d %d\n", (int)seen.events, (int)seen.data.u64);
+}
+
+/* More than an fd_set of the C library has room for, which the call does not know of. */
+static void case_select_of_a_high_number(void)
+{
+	enum { HIGH = 1500 };
+	fd_set sets[2];
+	struct timeval now = {0, 0};
+	char *ring;
+	const int fd = sampled(0, &ring);
+	struct rlimit limit;
+
+	need(!getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = limit.rlim_max;
+	need(!setrlimit(RLIMIT_NOFILE, &limit));
+	need(dup2(fd, HIGH) == HIGH);
+	fault(1);
+	memset(sets, 0, sizeof(sets));
+	((unsigned long *)sets)[HIGH / 64] |= 1UL << HIGH % 64;
+	TRY(syscall(SYS_select, HIGH + 1, sets, NULL, NULL, &now));
+	say("readable %lu\n", ((unsigned long *)sets)[HIGH / 64] >> HIGH % 64 & 1);
+}
+
+/* A process and its child, in a group of their own. */
+static int signal_group(void)
+{
+	const struct timespec patience = {10, 0};
+	int fd, status, ready[2], heard;
+	char *ring, byte;
+	sigset_t set;
+	pid_t child;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 3);
+	need(!sigprocmask(SIG_BLOCK, &set, NULL) && !pipe(ready) && !setpgid(0, 0));
+	child = fork();
+	if (!child) {
+		need(write(ready[1], "x", 1) == 1);
+		_exit(sigtimedwait(&set, NULL, &patience) != SIGRTMIN + 3);
+	}
+	need(read(ready[0], &byte, 1) == 1);
+	fd = sampled(0, &ring);
+	need(!fcntl(fd, F_SETSIG, SIGRTMIN + 3) && !fcntl(fd, F_SETOWN, -getpid()));
+	need(!fcntl(fd, F_SETFL, O_ASYNC));
+	fault(1);
+	heard = sigtimedwait(&set, NULL, &patience) == SIGRTMIN + 3;
+	need(waitpid(child, &status, 0) == child);
+	return heard + 2 * !status;
+}
+
+/* To each process of a group that is a number below 0. */
+static void case_signal_to_a_group(void)
+{
+	const pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(signal_group());
+	need(waitpid(child, &status, 0) == child);
+	say("heard by: %d\n", WEXITSTATUS(status));
+}
+
 static void case_signal(void)
 {
 	char *ring;
@@ -444,6 +525,9 @@ const struct test_case cases[] = {
 	{"epoll_in_own_table", case_epoll_in_own_table},
 	{"epoll_by_another_number", case_epoll_by_another_number},
 	{"_epoll_execed", case_epoll_execed},
+	{"epoll_once", case_epoll_once},
+	{"select_of_a_high_number", case_select_of_a_high_number},
+	{"signal_to_a_group", case_signal_to_a_group},
 	{"signal", case_signal},
 	{"signal_for_two", case_signal_for_two},
 	{"blocked_sigtrap", case_blocked_sigtrap},
