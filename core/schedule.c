@@ -35,10 +35,11 @@ void core_task_unlock(struct core_task *task)
 	bool kick = task->kick;
 
 	task->kick = false;
-	__atomic_store_n(&task->still, false, __ATOMIC_RELAXED);
-	core_unlock(&task->lock);
+	/* Before: core_still_before_call() waits for it by the lock. */
 	if (kick && task->live && !core_is_callers(task))
 		core_host_kick(task);
+	__atomic_store_n(&task->still, false, __ATOMIC_RELAXED);
+	core_unlock(&task->lock);
 }
 
 struct core_task *core_event_lock(const struct core_event *event)

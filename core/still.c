@@ -81,6 +81,13 @@ void core_still_see(struct core_task *task)
 	}
 }
 
+void core_still_before_call(struct core_task *task)
+{
+	core_still_wait(task);
+	core_task_lock(task);
+	core_task_unlock(task);
+}
+
 void core_still_wait(struct core_task *task)
 {
 	if (!__atomic_load_n(&task->still, __ATOMIC_RELAXED))

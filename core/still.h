@@ -34,6 +34,13 @@ static inline void core_still(struct core_task *task)
 /* The thread's own, without locks, once it has followed: waits while somebody holds it still. */
 void core_still_wait(struct core_task *task);
 
+/*
+ * The thread's own, without locks, when it is outside: who has changed something, and has seen it
+ * inside, has sent his kick when this returns. Else the signal would come in the system call that
+ * is next, of which some are cut short by that: what they have done by then cannot be done again.
+ */
+void core_still_before_call(struct core_task *task);
+
 /* With the lock: looks at all counters of who is held still, and at its clock. */
 void core_still_see(struct core_task *task);
 

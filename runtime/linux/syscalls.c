@@ -229,6 +229,7 @@ void linux_syscall(struct thread *thread)
 
 	if (!thread->task->seccomp && event_call_quick(thread))
 		return;
+	tasks_before_call(thread);
 	do
 		result = make_once(thread);
 	while (result == SYSCALL_NOT_MADE && was_only_kicked(thread));

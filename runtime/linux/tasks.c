@@ -9,6 +9,7 @@
 
 #include "abi/control.h"
 #include "core/core.h"
+#include "core/still.h"
 #include "core/views.h"
 #include "core/time.h"
 #include "runtime/linux/arena.h"
@@ -367,6 +368,15 @@ void tasks_follow(struct thread *thread)
 		cause_forget(thread);
 		clock_timer_follow(thread);
 	}
+}
+
+void tasks_await_kick(struct thread *thread)
+{
+	if (!arena_events())
+		return;
+	core_still_before_call(&thread->events);
+	/* Signals are taken at the end of a call, whichever. */
+	sys(__NR_getpid);
 }
 
 void linux_rdpmc(struct thread *thread, unsigned int length)

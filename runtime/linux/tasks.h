@@ -48,6 +48,22 @@ static inline void tasks_update(struct thread *thread)
 		tasks_follow(thread);
 }
 
+/* The slow half of tasks_before_call(). */
+void tasks_await_kick(struct thread *thread);
+
+/*
+ * The caller's, which has come out for a system call: takes the kick that somebody may be about to
+ * send it, as he has seen it inside a moment ago.
+ */
+static inline void tasks_before_call(struct thread *thread)
+{
+	/* That it is outside comes before it looks: so he has seen that, or it sees what he has
+	 * changed. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (core_task_changed(&thread->events))
+		tasks_await_kick(thread);
+}
+
 /* Whether the caller's process and @task's are in the same name space: then its numbers mean it. */
 bool tasks_agree(const struct core_task *task);
 

@@ -25,6 +25,9 @@
 
 enum { MEMBERS = 4, WINDOWS = 20000, ROUNDS = 1000, READS = 4, LOOPS = 300, PERIOD = 10007 };
 
+/* More than a pipe holds at a time. */
+enum { BLOCK = 1 << 18, PIECE = 1 << 14, CALLS = 6000 };
+
 struct group {
 	uint64_t nr, value[MEMBERS];
 };
@@ -132,7 +135,68 @@ static void what_is_modelled(void **state)
 	agree(PERF_COUNT_HW_CPU_CYCLES, 0);
 }
 
-static int set_up(void **state)
+static pid_t start_reader(int from)
+{
+	const pid_t child = fork();
+	static char block[PIECE];
+
+	assert_true(child >= 0);
+	if (!child)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!child)
+		if (read(from, block, sizeof(block)) <= 0)
+			_exit(1);
+	return child;
+}
+
+/* Natively it is not, however often the processor is interrupted. */
+static pid_t start_writer(int to, volatile uint64_t *cut_short)
+{
+	static char block[BLOCK];
+	const pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (!child)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!child) {
+		*cut_short += write(to, block, sizeof(block)) != sizeof(block);
+		work_loop(LOOPS);
+		++*rounds;
+	}
+	return child;
+}
+
+/* What brings the program out of its code does not come in a call that follows. */
+static void calls_are_not_cut_short(void **state)
+{
+	volatile uint64_t *cut_short = rounds + 1;
+	int ends[2], leader, status;
+	pid_t reader, writer;
+	uint64_t enough;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	*cut_short = 0;
+	reader = start_reader(ends[0]);
+	writer = start_writer(ends[1], cut_short);
+	leader = open_group(writer, PERF_COUNT_HW_INSTRUCTIONS, 0);
+	for (enough = *rounds + CALLS; *rounds < enough;) {
+		read_group(leader);
+		ioctl(leader, PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
+		read_group(leader);
+		ioctl(leader, PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP);
+	}
+	assert_int_equal(*cut_short, 0);
+	kill(writer, SIGKILL);
+	kill(reader, SIGKILL);
+	assert_int_equal(waitpid(writer, &status, 0), writer);
+	assert_int_equal(waitpid(reader, &status, 0), reader);
+	close(leader);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* What the kernelstatic int set_up(void **state)
 {
 	(void)state;
 	rounds = mmap(NULL, sizeof(*rounds), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -146,6 +210,7 @@ int main(void)
 		cmocka_unit_test(instructions),
 		cmocka_unit_test(branches_that_are_sampled),
 		cmocka_unit_test(what_is_modelled),
+		cmocka_unit_test(calls_are_not_cut_short),
 	};
 
 	return cmocka_run_group_tests_name("run: a group switched from elsewhere", tests, set_up,
