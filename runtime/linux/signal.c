@@ -185,10 +185,17 @@ static bool blocks(const struct task *task, int number)
 	return (task->waiting ? task->waiting_mask : task->faults_blocked) & SIGNAL_BIT(number);
 }
 
+/* Where no more signals may be queued (RLIMIT_SIGPENDING), one comes all the same, but nothing that
+ * its sender has told of it. */
+static bool is_untold(const siginfo_t *info)
+{
+	return info->si_code == SI_USER && !info->si_pid && !info->si_uid;
+}
+
 static bool is_summons(const struct task *task, const siginfo_t *info)
 {
 	return task->detach == DETACH_SUMMONED && info->si_signo == SIGBUS &&
-	       info->si_code == SI_TKILL;
+	       (info->si_code == SI_TKILL || is_untold(info));
 }
 
 /* What a handler may write to before anything else, below its frame. */
@@ -209,10 +216,15 @@ static bool comes_again(const siginfo_t *info, const struct sigcontext_64 *conte
 	       below - 1 >= FRAME_REACH;
 }
 
-static bool is_kick(const siginfo_t *info)
+/* One that is not told of is taken for a kick where there has been any reason for one: a program
+ * that nobody has sent a signal must not end by it. */
+static bool is_kick(const struct thread *thread, const siginfo_t *info)
 {
-	return info->si_signo == KICK_SIGNAL &&
-	       (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) &&
+	if (info->si_signo != KICK_SIGNAL)
+		return false;
+	if (is_untold(info))
+		return __atomic_load_n(&thread->events.changes, __ATOMIC_RELAXED);
+	return (info->si_code == SI_QUEUE || info->si_code == SI_TIMER) &&
 	       info->si_value.sival_ptr == (void *)KICK_VALUE;
 }
 
@@ -261,7 +273,7 @@ static void on_signal(int number, siginfo_t *info, void *frame)
 		call_in(thread, PENDING_SUMMONS, info, &context->registers);
 		return;
 	}
-	if (is_kick(info)) {
+	if (is_kick(thread, info)) {
 		call_in(thread, PENDING_KICK, info, &context->registers);
 		return;
 	}

@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -196,7 +197,28 @@ static void calls_are_not_cut_short(void **state)
 	close(ends[1]);
 }
 
-/* What the kernelstatic int set_up(void **state)
+/* What the kernel then leaves out of a signal is who has sent it. */
+static void no_signal_can_be_queued(void **state)
+{
+	const struct rlimit none = {0};
+	int leader, status;
+	pid_t child;
+
+	(void)state;
+	*rounds = 0;
+	child = start_program();
+	assert_int_equal(prlimit(child, RLIMIT_SIGPENDING, &none, NULL), 0);
+	leader = open_group(child, PERF_COUNT_HW_INSTRUCTIONS, 0);
+	for (int i = 0; i < WINDOWS; i++) {
+		ioctl(leader, i % 2 ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, 0);
+		assert_int_equal(waitpid(child, &status, WNOHANG), 0);
+	}
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(leader);
+}
+
+static int set_up(void **state)
 {
 	(void)state;
 	rounds = mmap(NULL, sizeof(*rounds), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -211,6 +233,7 @@ int main(void)
 		cmocka_unit_test(branches_that_are_sampled),
 		cmocka_unit_test(what_is_modelled),
 		cmocka_unit_test(calls_are_not_cut_short),
+		cmocka_unit_test(no_signal_can_be_queued),
 	};
 
 	return cmocka_run_group_tests_name("run: a group switched from elsewhere", tests, set_up,
