@@ -136,22 +136,64 @@ void core_host_kick(struct core_task *task)
 }
 
 /*
+ * Until then this process does not sleep for a thread to come out: the last time took so long that
+ * many must wait for a processor, each of which comes first.
+ */
+static uint64_t crowded_until;
+
+static bool is_crowded(uint64_t tsc)
+{
+	return tsc < __atomic_load_n(&crowded_until, __ATOMIC_RELAXED);
+}
+
+static void sleep_a_moment(void)
+{
+	enum { SLEEP_NS = 20000, LONG_TSC = 1000000, SHARE = 16 };
+	const struct __kernel_timespec moment = {.tv_nsec = SLEEP_NS};
+	const uint64_t since = core_host_tsc();
+	uint64_t took;
+
+	sys(__NR_nanosleep, &moment, NULL);
+	took = core_host_tsc() - since;
+	if (took > LONG_TSC)
+		__atomic_store_n(&crowded_until, since + SHARE * took, __ATOMIC_RELAXED);
+}
+
+/* It has been where the kick has come, and what it has traced may take a while to be taken in. */
+static bool comes_out(const struct thread *thread)
+{
+	return __atomic_load_n(&thread->pending, __ATOMIC_RELAXED) & PENDING_KICK;
+}
+
+static bool spin_for(const struct thread *thread, bool crowded)
+{
+	enum { TSC = 60000, TSC_CROWDED = 20000, TSC_COMES = 400000 };
+	const uint64_t since = core_host_tsc(), most = crowded ? TSC_CROWDED : TSC;
+
+	while (is_inside(thread)) {
+		if (core_host_tsc() - since > (comes_out(thread) ? TSC_COMES : most))
+			return false;
+		__builtin_ia32_pause();
+	}
+	return true;
+}
+
+/*
  * A thread that runs is out within some microseconds. Who sleeps lets others run, the thread it may
  * be.
  */
 bool core_host_still(struct core_task *task)
 {
-	enum { SPIN_TSC = 60000, SLEEPS = 2, SLEEP_NS = 20000 };
-	const struct __kernel_timespec moment = {.tv_nsec = SLEEP_NS};
+	enum { SLEEPS = 2 };
 	const struct thread *thread = thread_of(task);
 	const uint64_t since = core_host_tsc();
 
 	if (!kick(task))
 		return !is_inside(thread);
-	while (is_inside(thread) && core_host_tsc() - since < SPIN_TSC)
-		__builtin_ia32_pause();
-	for (unsigned int n = 0; n < SLEEPS && is_inside(thread); n++)
-		sys(__NR_nanosleep, &moment, NULL);
+	if (spin_for(thread, is_crowded(since)))
+		return true;
+	for (unsigned int n = 0; n < SLEEPS && is_inside(thread) && !is_crowded(since); n++)
+		sleep_a_moment();
 	return !is_inside(thread);
 }
 
