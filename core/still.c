@@ -27,6 +27,16 @@ static bool is_asked(const struct core_task *task)
 	return task->asked && (int32_t)(followed - task->asked) < 0;
 }
 
+/* When it is held again, and would wait if it came now: it may have come in between. */
+static bool is_still_asked(struct core_task *task)
+{
+	if (!is_asked(task))
+		return false;
+	__atomic_store_n(&task->still, true, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return is_asked(task);
+}
+
 /* Who waits since the last time goes first: else the program would not get on at all while somebody
  * looks at it again and again. */
 static void let_go(const struct core_task *task)
@@ -46,9 +56,7 @@ void core_still_others(struct core_task *task)
 {
 	if (task->everybody || !task->live)
 		return;
-	if (is_asked(task))
-		__atomic_store_n(&task->still, true, __ATOMIC_RELAXED);
-	else
+	if (!is_still_asked(task))
 		ask(task);
 	core_still_see(task);
 }
@@ -90,6 +98,9 @@ void core_still_before_call(struct core_task *task)
 
 void core_still_wait(struct core_task *task)
 {
+	/* That it has followed comes before it looks: is_still_asked(). */
+	if (__atomic_load_n(&task->asked, __ATOMIC_RELAXED))
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&task->still, __ATOMIC_RELAXED))
 		return;
 	__atomic_store_n(&task->waits, true, __ATOMIC_RELAXED);

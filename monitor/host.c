@@ -107,7 +107,7 @@ bool host_agrees(const struct core_task *task)
 bool core_host_still(struct core_task *task)
 {
 	core_host_kick(task);
-	return false;
+	return true;
 }
 
 void core_host_kick(struct core_task *task)
