@@ -14,8 +14,8 @@
  *
  * A thread that does not get a processor does not come out. It is waited for a moment; what it has
  * in registers then comes too late, some hundred instructions, or a trace that it has not taken in.
- * All counters are looked at together,
- * so that a thread which goes on is seen at one place all the same.
+ * All counters are looked at together, so that a thread which goes on is seen at one place all the
+ * same.
  */
 #ifndef CORE_STILL_H
 #define CORE_STILL_H
