@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/linux/copy.h"
 
+#include <asm/errno.h>
+
 #include "runtime/linux/memory.h"
+#include "runtime/linux/own_memory.h"
 #include "runtime/translate/translate.h"
 
 int64_t copy_bytes(void *to, const void *from, size_t size);
+int64_t copy_eight(uint64_t *to, uint64_t from);
 int64_t copy_string(char *to, const char *from, size_t size);
 
 extern const char copy_faulty[], copy_faulty_end[], copy_faulted[];
@@ -32,14 +36,19 @@ bool linux_load_code(uint64_t code[2], uint64_t pc)
 
 int64_t copy_in(void *to, uint64_t from, size_t size)
 {
-	return copy_bytes(to, (const void *)from, size);
+	return own_has(from, size) ? -EFAULT : copy_bytes(to, (const void *)from, size);
+}
+
+int64_t copy_word(uint64_t *to, uint64_t from)
+{
+	return own_has(from, sizeof(*to)) ? -EFAULT : copy_eight(to, from);
 }
 
 int64_t copy_out(uint64_t to, const void *from, size_t size)
 {
-	int64_t error = copy_bytes((void *)to, from, size);
-
-	if (!error)
+	if (own_has(to, size))
+		return -EFAULT;
+	if (!copy_bytes((void *)to, from, size))
 		return 0;
 	/* It may be a page whose code has been translated: a stack that is executable. */
 	memory_unwatch(to, size);
@@ -48,7 +57,10 @@ int64_t copy_out(uint64_t to, const void *from, size_t size)
 
 int64_t copy_string_in(char *to, uint64_t from, size_t size)
 {
-	return copy_string(to, (const char *)from, size);
+	const size_t readable = own_before(from, size);
+	const int64_t length = copy_string(to, (const char *)from, readable);
+
+	return length == -ENAMETOOLONG && readable < size ? -EFAULT : length;
 }
 
 bool copy_fault(uint64_t *rip)

@@ -19,16 +19,16 @@ copy_faulty:
 	ret
 	.size	copy_bytes, . - copy_bytes
 
-/* int64_t copy_word(uint64_t *to, uint64_t from) */
-	.globl	copy_word
-	.hidden	copy_word
-	.type	copy_word, @function
-copy_word:
+/* int64_t copy_eight(uint64_t *to, uint64_t from) */
+	.globl	copy_eight
+	.hidden	copy_eight
+	.type	copy_eight, @function
+copy_eight:
 	mov	(%rsi), %rdx
 	xor	%eax, %eax
 	mov	%rdx, (%rdi)
 	ret
-	.size	copy_word, . - copy_word
+	.size	copy_eight, . - copy_eight
 
 /*
  * int64_t copy_load(uint64_t *to, uint64_t from, unsigned int size), the same in FS copy_load_fs, and

@@ -5,6 +5,7 @@
 #include <linux/mman.h>
 
 #include "runtime/linux/memory.h"
+#include "runtime/linux/own_memory.h"
 #include "runtime/string.h"
 
 /* As many as the kernel allows a process mappings by default, half of it. */
@@ -137,7 +138,7 @@ bool map_has_room(void)
 
 bool map_remove(uint64_t start, uint64_t end)
 {
-	bool code = false;
+	bool code = false, own = false;
 	size_t from, to;
 
 	if (!map_has(start, end))
@@ -145,9 +146,13 @@ bool map_remove(uint64_t start, uint64_t end)
 	split(start);
 	split(end);
 	from = to = find(start);
-	for (; to < nr_ranges && ranges[to].start < end; to++)
+	for (; to < nr_ranges && ranges[to].start < end; to++) {
 		code |= ranges[to].prot & PROT_EXEC;
+		own |= ranges[to].kind == RANGE_OWN;
+	}
 	delete (from, to);
+	if (own)
+		own_remove(start, end);
 	return code;
 }
 
@@ -155,6 +160,8 @@ void map_add(const struct range *range)
 {
 	insert(find(range->start), range);
 	join(range->start, range->end);
+	if (range->kind == RANGE_OWN)
+		own_add(range->start, range->end);
 }
 
 /* Private memory between the ranges that became executable. */
