@@ -13,6 +13,7 @@
 #include "runtime/linux/event_joined.h"
 #include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
+#include "runtime/linux/pointers.h"
 #include "runtime/linux/seccomp.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/switches.h"
@@ -176,6 +177,7 @@ static int64_t make(struct thread *thread, struct syscall *call)
 	int64_t result = EVENT_CALL_OTHER;
 
 	descriptors_hide(call);
+	pointers_hide(call);
 	if (event_calls_any())
 		result = event_call(thread, call);
 	if (result != EVENT_CALL_OTHER)
