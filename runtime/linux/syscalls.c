@@ -21,6 +21,7 @@
 #include "runtime/linux/tasks.h"
 #include "runtime/linux/threads.h"
 #include "runtime/thread.h"
+#include "runtime/translate/translate.h"
 
 /*
  * rseq: the kernel would have to be told of critical sections by addresses in the code cache, which
@@ -224,23 +225,48 @@ static int64_t make_once(struct thread *thread)
 	return result;
 }
 
-void linux_syscall(struct thread *thread)
+/* False: not made, and to be begun again. */
+static bool make_call(struct thread *thread)
 {
-	struct regs *regs = &thread->regs;
 	int64_t result;
 
-	if (!thread->task->seccomp && event_call_quick(thread))
-		return;
 	tasks_before_call(thread);
 	do
 		result = make_once(thread);
 	while (result == SYSCALL_NOT_MADE && was_only_kicked(thread));
-	if (result == SYSCALL_REGISTERS_SET)
+	if (result == SYSCALL_NOT_MADE)
+		return false;
+	if (result != SYSCALL_REGISTERS_SET)
+		thread->regs.gpr[REG_RAX] = (uint64_t)result;
+	return true;
+}
+
+void linux_syscall(struct thread *thread)
+{
+	if (!thread->task->seccomp && event_call_quick(thread))
 		return;
-	if (result == SYSCALL_NOT_MADE) {
-		regs->rip -= 2; /* onto the syscall instruction */
+	if (!make_call(thread)) {
+		thread->regs.rip -= 2; /* onto the syscall instruction */
 		tasks_uncount(thread);
-	} else {
-		regs->gpr[REG_RAX] = (uint64_t)result;
 	}
+}
+
+bool linux_vsyscall(struct thread *thread, uint64_t number)
+{
+	struct regs *regs = &thread->regs;
+	const uint64_t rip = regs->rip, rax = regs->gpr[REG_RAX];
+	uint64_t back;
+
+	if (!linux_load(&back, regs->gpr[REG_RSP], sizeof(back), false))
+		return false;
+	regs->rip = back;
+	regs->gpr[REG_RSP] += sizeof(back);
+	regs->gpr[REG_RAX] = number;
+	if (!make_call(thread)) {
+		/* There is no instruction of it to go back to but the whole. */
+		regs->rip = rip;
+		regs->gpr[REG_RSP] -= sizeof(back);
+		regs->gpr[REG_RAX] = rax;
+	}
+	return true;
 }

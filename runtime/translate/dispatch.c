@@ -202,15 +202,10 @@ static bool vsyscall(struct thread *thread)
 {
 	static const uint16_t calls[] = {__NR_gettimeofday, __NR_time, __NR_getcpu};
 	const uint64_t offset = thread->regs.rip - 0xffffffffff600000;
-	uint64_t *gpr = thread->regs.gpr;
 
 	if (offset % 1024 || offset / 1024 >= sizeof(calls) / sizeof(*calls))
 		return false;
-	thread->regs.rip = *(const uint64_t *)gpr[REG_RSP];
-	gpr[REG_RSP] += 8;
-	gpr[REG_RAX] = calls[offset / 1024];
-	linux_syscall(thread);
-	return true;
+	return linux_vsyscall(thread, calls[offset / 1024]);
 }
 
 /* Makes what was asked for. Returns with thread->inside and where to go on, or 0 for a fault. */

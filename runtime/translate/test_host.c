@@ -212,6 +212,15 @@ void linux_syscall(struct thread *t)
 			    gpr[REG_R8], gpr[REG_R9]);
 }
 
+bool linux_vsyscall(struct thread *t, uint64_t number)
+{
+	t->regs.rip = *(const uint64_t *)t->regs.gpr[REG_RSP];
+	t->regs.gpr[REG_RSP] += 8;
+	t->regs.gpr[REG_RAX] = number;
+	linux_syscall(t);
+	return true;
+}
+
 static void unexpected(const struct thread *t, const char *what, uint64_t detail)
 {
 	printf("Bail out! %s (%#lx) at %#lx\n", what, detail, t->regs.rip);

@@ -199,6 +199,12 @@ void memory_watch(uint64_t start, uint64_t end);
  */
 void linux_syscall(struct thread *thread);
 
+/*
+ * The program called an address at which the kernel makes the call @number: makes it and returns to the
+ * caller. False where that cannot be read.
+ */
+bool linux_vsyscall(struct thread *thread, uint64_t number);
+
 /* rdpmc, of that length, is at rip. */
 void linux_rdpmc(struct thread *thread, unsigned int length);
 

@@ -498,6 +498,38 @@ static void case_clocks(void)
 	say("backwards %ld\n", backwards);
 }
 
+static bool has_vsyscall(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	bool has = false;
+
+	need(maps);
+	while (fgets(line, sizeof(line), maps))
+		has |= strstr(line, "xp ") && strstr(line, "[vsyscall]");
+	fclose(maps);
+	return has;
+}
+
+/* Calls of gettimeofday(2) that are no instruction which could be gone back to. */
+static void case_vsyscalls(void)
+{
+	long (*volatile call)(struct timeval *, void *) = (void *)0xffffffffff600000;
+	struct timeval time;
+	long failed = 0;
+
+	if (!has_vsyscall()) {
+		say("skip: the kernel has no vsyscalls\n");
+		return;
+	}
+	handle(SIGALRM, tick, 0);
+	start(ITIMER_REAL, 1000);
+	while (count < enough)
+		failed |= call(&time, NULL);
+	start(ITIMER_REAL, 0);
+	say("failed %ld\n", failed);
+}
+
 /* Processes that begin and end under fire. */
 static void case_processes(void)
 {
@@ -530,6 +562,7 @@ const struct test_case cases[] = {
 	{"longjmp", case_longjmp},
 	{"contexts", case_contexts},
 	{"clocks", case_clocks},
+	{"vsyscalls", case_vsyscalls},
 	{"processes", case_processes},
 	{NULL, NULL},
 };
