@@ -185,7 +185,7 @@ void core_host_kick(struct core_task *task)
 
 bool core_host_still(struct core_task *task)
 {
-	void (*const comes)(struct core_task *task) = fake.comes_out;
+	void (*const comes)(struct core_task * task) = fake.comes_out;
 
 	note(&fake.stills, (struct fake_told){.event = core_page(task)});
 	if (comes)

@@ -29,7 +29,6 @@
 #define ERROR_USER	0x04
 #define ERROR_FETCH	0x10
 
-
 enum { DEFAULT_HANDLER = 0, IGNORE_HANDLER = 1 };
 
 static bool ignored_by_default(int number)

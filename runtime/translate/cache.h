@@ -82,7 +82,7 @@ struct fragment {
 	uint64_t marks[5]; /* enum count_mark, a bit for each instruction */
 	uint16_t nr_insns;
 	uint16_t behind_stop; /* offset from start */
-	uint8_t checked; /* bytes that it compares */
+	uint8_t checked;      /* bytes that it compares */
 	uint8_t nr_entries;
 	uint8_t nr_pages;
 	uint8_t flags;

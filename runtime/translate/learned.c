@@ -81,8 +81,8 @@ void learned_add(const struct cache *cache, uint64_t pc, enum arrival arrival)
 	const uint64_t new = hint(cache, pc, arrival);
 	uint32_t place;
 
-	if (!is_child || !learned || pc > ADDRESS || cache_is_slow(cache) ||
-	    cache_stops(cache) || cache->does.extras & INSTRUMENT_FINE || !is_second(new))
+	if (!is_child || !learned || pc > ADDRESS || cache_is_slow(cache) || cache_stops(cache) ||
+	    cache->does.extras & INSTRUMENT_FINE || !is_second(new))
 		return;
 	if (__atomic_load_n(&learned->nr, __ATOMIC_RELAXED) >= CODE)
 		return;
