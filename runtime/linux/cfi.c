@@ -452,7 +452,8 @@ bool cfi_table_at(struct cfi_table *table, uint64_t header)
 {
 	uint8_t bytes[12];
 
-	if (copy_in(bytes, header, sizeof(bytes)) || bytes[0] != 1 || bytes[1] != RELATIVE_4 ||
+	/* cfi_table.c may have made it. */
+	if (copy_from_any(bytes, header, sizeof(bytes)) || bytes[0] != 1 || bytes[1] != RELATIVE_4 ||
 	    bytes[2] != DW_EH_PE_udata4 || bytes[3] != OFFSETS_4)
 		return false;
 	*table = (struct cfi_table){.base = header, .functions = header + sizeof(bytes)};
@@ -463,7 +464,8 @@ bool cfi_table_at(struct cfi_table *table, uint64_t header)
 static bool read_function(const struct cfi_table *table, uint32_t number,
 			  struct cfi_function *function)
 {
-	return !copy_in(function, table->functions + number * sizeof(*function), sizeof(*function));
+	return !copy_from_any(function, table->functions + number * sizeof(*function),
+			      sizeof(*function));
 }
 
 bool cfi_find(struct cfi_table *table, const struct cfi_frame *frame, struct cfi_row *row)

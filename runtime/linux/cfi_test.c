@@ -40,6 +40,11 @@ __attribute__((no_sanitize("address"))) int64_t copy_in(void *to, uint64_t from,
 	return 0;
 }
 
+int64_t copy_from_any(void *to, uint64_t from, size_t size)
+{
+	return copy_in(to, from, size);
+}
+
 int64_t copy_word(uint64_t *to, uint64_t from)
 {
 	return copy_in(to, from, sizeof(*to));

@@ -34,9 +34,14 @@ bool linux_load_code(uint64_t code[2], uint64_t pc)
 	return !copy_code(code, pc);
 }
 
+int64_t copy_from_any(void *to, uint64_t from, size_t size)
+{
+	return copy_bytes(to, (const void *)from, size);
+}
+
 int64_t copy_in(void *to, uint64_t from, size_t size)
 {
-	return own_has(from, size) ? -EFAULT : copy_bytes(to, (const void *)from, size);
+	return own_has(from, size) ? -EFAULT : copy_from_any(to, from, size);
 }
 
 int64_t copy_word(uint64_t *to, uint64_t from)

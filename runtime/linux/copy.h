@@ -15,7 +15,10 @@
 int64_t copy_in(void *to, uint64_t from, size_t size);
 int64_t copy_out(uint64_t to, const void *from, size_t size);
 
-/* The same for eight bytes, in less time. */
+/* copy_in() of what may as well be the runtime's. */
+int64_t copy_from_any(void *to, uint64_t from, size_t size);
+
+/* copy_in() of eight bytes, in less time. */
 int64_t copy_word(uint64_t *to, uint64_t from);
 
 /* Copies a string with its zero; returns its length, -EFAULT, or -ENAMETOOLONG past @size. */
