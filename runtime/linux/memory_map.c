@@ -6,6 +6,7 @@
 
 #include "runtime/linux/memory.h"
 #include "runtime/linux/own_memory.h"
+#include "runtime/lock.h"
 #include "runtime/string.h"
 
 /* As many as the kernel allows a process mappings by default, half of it. */
@@ -30,17 +31,58 @@ static size_t find(uint64_t at)
 	return low;
 }
 
+/*
+ * All as it was before the change that is being made, while a child of vfork(2) is there: it changes
+ * its parent's map, and may be killed in the middle of moving it.
+ */
+static struct {
+	bool holds;
+	size_t nr;
+	struct range ranges[RANGES_MAX];
+} before;
+
+static void begin_moving(void)
+{
+	if (!lock_is_noted())
+		return;
+	memcpy(before.ranges, ranges, nr_ranges * sizeof(*ranges));
+	before.nr = nr_ranges;
+	__atomic_store_n(&before.holds, true, __ATOMIC_RELEASE);
+}
+
+static void end_moving(void)
+{
+	__atomic_store_n(&before.holds, false, __ATOMIC_RELEASE);
+}
+
 static void insert(size_t at, const struct range *range)
 {
+	begin_moving();
 	memmove(&ranges[at + 1], &ranges[at], (nr_ranges - at) * sizeof(*ranges));
 	ranges[at] = *range;
 	nr_ranges++;
+	end_moving();
 }
 
 static void delete (size_t from, size_t to)
 {
+	begin_moving();
 	memmove(&ranges[from], &ranges[to], (nr_ranges - to) * sizeof(*ranges));
 	nr_ranges -= to - from;
+	end_moving();
+}
+
+void map_interrupted(void)
+{
+	if (before.holds) {
+		memcpy(ranges, before.ranges, before.nr * sizeof(*ranges));
+		nr_ranges = before.nr;
+		before.holds = false;
+	}
+	own_clear();
+	for (size_t i = 0; i < nr_ranges; i++)
+		if (ranges[i].kind == RANGE_OWN)
+			own_add(ranges[i].start, ranges[i].end);
 }
 
 /* Makes a border of two ranges of the one that has @at inside. */
@@ -54,8 +96,9 @@ static void split(uint64_t at)
 	tail = ranges[i];
 	tail.start = at;
 	tail.offset += at - ranges[i].start;
-	ranges[i].end = at;
+	/* In this order: nothing is missing in between. */
 	insert(i + 1, &tail);
+	ranges[i].end = at;
 }
 
 static bool is_of_file(const struct range *range)

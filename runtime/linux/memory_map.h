@@ -38,6 +38,9 @@ void map_join(uint64_t start, uint64_t end);
 bool map_has(uint64_t start, uint64_t end);
 bool map_has_own(uint64_t start, uint64_t end);
 
+/* With the translator locked: who may have been changing it, a child of vfork(2), has been killed. */
+void map_interrupted(void);
+
 /* Whether the next change fits. */
 bool map_has_room(void);
 

@@ -11,6 +11,11 @@
 
 #include <cmocka.h>
 
+#include "runtime/lock.h"
+
+/* As if a child of vfork(2) were there: each change is kept until it is made. */
+uint32_t lock_children = 1;
+
 #define PAGE   4096UL
 #define PAGES  64
 #define ROUNDS 20000

@@ -115,6 +115,12 @@ void own_remove(uint64_t start, uint64_t end)
 	take_out(change(), start, end);
 }
 
+void own_clear(void)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		__atomic_store_n(&change()->nr, 0, __ATOMIC_RELAXED);
+}
+
 uint64_t own_before(uint64_t start, uint64_t size)
 {
 	uint64_t before, now;

@@ -14,6 +14,9 @@
 void own_add(uint64_t start, uint64_t end);
 void own_remove(uint64_t start, uint64_t end);
 
+/* Of what who changed it has left when he was killed nothing is known. */
+void own_clear(void);
+
 /* How many of the @size bytes from @start on lie before the first that is the runtime's. */
 uint64_t own_before(uint64_t start, uint64_t size);
 
