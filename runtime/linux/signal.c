@@ -98,7 +98,7 @@ static void redirect(struct thread *thread, const siginfo_t *info, struct sigcon
 	switch (translate_recover(thread, &regs, &counts)) {
 	case TRANSLATE_INSIDE:
 		translate_count(thread, &counts, fpu_vectors(context->fpstate));
-		if (!translate_at_stop(rip))
+		if (!counts.begun)
 			translate_not_passed(thread, &regs);
 		thread->touches.passed = 0;
 		/* Signals of an instruction that is at fault itself tell its address. */
@@ -118,6 +118,10 @@ static void redirect(struct thread *thread, const siginfo_t *info, struct sigcon
 		return; /* the state that rt_sigreturn was to restore is no good */
 	if (is_fault(info))
 		broken(info->si_signo, rip, info);
+	/* At the very instruction, it has most likely been made, and the kernel makes it again: so would
+	 * the program, and come to its breakpoint again. */
+	if (syscall_was_made(rip + 2))
+		thread->touches.passed = 0;
 	syscall_not_made(&rip);
 	context->ip = rip;
 }

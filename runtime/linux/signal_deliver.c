@@ -137,6 +137,8 @@ static void deliver(struct thread *thread, struct signal_note *note, bool forced
 		deliver(thread, note, true);
 		return;
 	}
+	/* RF in the frame says so when it goes on there; until then it is met again. */
+	thread->touches.told = 0;
 	signal_set mask = note->blocked | action.mask;
 	if (!(action.flags & SA_NODEFER))
 		mask |= SIGNAL_BIT(number);

@@ -243,12 +243,14 @@ static bool make_call(struct thread *thread)
 
 void linux_syscall(struct thread *thread)
 {
-	if (!thread->task->seccomp && event_call_quick(thread))
-		return;
-	if (!make_call(thread)) {
+	const bool quick = !thread->task->seccomp && event_call_quick(thread);
+
+	if (!quick && !make_call(thread)) {
 		thread->regs.rip -= 2; /* onto the syscall instruction */
+		translate_not_passed(thread, &thread->regs);
 		tasks_uncount(thread);
 	}
+	thread->touches.passed = 0;
 }
 
 bool linux_vsyscall(struct thread *thread, uint64_t number)

@@ -435,6 +435,7 @@ static void emit_thunk(struct builder *b, const struct thunk *thunk)
 	b->count.gone = thunk->gone;
 	b->trace.open = b->trace.on; /* the block has the call alone */
 	b->trace.insns = 0;
+	mark_not_begun(b);
 	push_address(b, thunk, thunk->target == THUNK_INDIRECT ? SPILL_RCX : 0);
 	pushed = b->at;
 	if (thunk->target == THUNK_INDIRECT) {

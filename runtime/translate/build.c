@@ -166,6 +166,7 @@ static void emit_stop(struct builder *b)
 	mark_pc(b, b->pc, 0);
 	emit_exit_jump(b, b->pc, EXIT_STOP);
 	b->fragment->behind_stop = (uint16_t)(offset_here(b) - b->fragment->start);
+	mark_not_begun(b);
 }
 
 /*

@@ -381,6 +381,9 @@ static void go_on(struct thread *thread, enum arrival arrival)
 		linux_branch_after(thread);
 	while (!address) {
 		if (is_due(thread)) {
+			/* It may go on in another cache. */
+			thread->step = 0;
+			thread->inside = 0;
 			linux_due(thread);
 			sampled = true;
 			arrival = ARRIVE_DIRECT;
@@ -484,21 +487,6 @@ void translate_not_passed(struct thread *thread, struct regs *regs)
 	regs->rflags |= FLAG_RF;
 }
 
-bool translate_at_stop(uint64_t address)
-{
-	const struct cache *cache = cache_at(address);
-	const struct fragment *f;
-	uint32_t offset;
-
-	if (!cache || !cache_stops(cache))
-		return false;
-	offset = (uint32_t)(address - (uint64_t)cache->lookup.code);
-	if (offset >= cache->stubs)
-		return cache->targets[(offset - cache->stubs) / STUB_BYTES].kind == EXIT_STOP;
-	f = offset < WAYS_OUT ? NULL : cache_fragment_at(cache, offset);
-	return f && f->flags & FRAGMENT_STOP && offset - f->start < f->behind_stop;
-}
-
 /* The branch is what a sample is about; it has changed nothing but rip, or the count of a loop. */
 static void taken(struct thread *thread)
 {
@@ -535,11 +523,13 @@ void translate_left(struct thread *thread)
 	}
 	tracer_drain(thread);
 	come_out(thread);
-	if (thread->exit == EXIT_DRAIN || target.kind == EXIT_DUE || target.kind == EXIT_STALE)
+	/* Code is compared before it stops: who finds it stale has come there once more. */
+	if (thread->exit == EXIT_DRAIN || target.kind == EXIT_DUE)
 		translate_not_passed(thread, &thread->regs);
 	else if (target.kind != EXIT_STOP)
 		thread->touches.told = 0;
-	thread->touches.passed = 0;
+	if (target.kind != EXIT_SYSCALL) /* which may turn out not to have been made */
+		thread->touches.passed = 0;
 	switch (target.kind) {
 	case EXIT_SYSCALL:
 		system_call(thread, target.length);

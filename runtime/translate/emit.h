@@ -41,7 +41,8 @@ struct state {
 	uint8_t far;
 	int8_t rsp;
 	uint8_t held[2]; /* as in struct trace */
-	bool done; /* the instruction at hand has been executed, though the program is at it */
+	bool done;  /* the instruction at hand has been executed, though the program is at it */
+	bool begun; /* so has the fragment's first one */
 	struct counts counts; /* what the program has done and not counted yet */
 };
 
@@ -131,10 +132,19 @@ static inline uint32_t offset_here(const struct builder *b)
 static inline void mark(struct builder *b, struct state state)
 {
 	if (__builtin_expect(b->asked != 0, 0) && here(b) <= b->asked) {
+		state.begun = b->state.begun || state.where != AT_PC || state.done ||
+			      state.pc != b->fragment->pc;
 		b->state = state;
 		b->state.counts = count_state(b, &state);
 		trace_state(b, &b->state);
 	}
+}
+
+/* Whoever is beyond this, and at the fragment's first instruction, has not executed it. */
+static inline void mark_not_begun(struct builder *b)
+{
+	if (here(b) <= b->asked)
+		b->state.begun = false;
 }
 
 static inline void mark_pc(struct builder *b, uint64_t pc, uint8_t spills)

@@ -98,6 +98,7 @@ static enum translate_place recover_assembly(const struct thread *thread, struct
 	if (between(rip, (const char *)translate_run, translate_run_end) ||
 	    between(rip, translate_enter, translate_enter_end)) {
 		*regs = thread->regs;
+		counts->begun = false;
 		counts->cut = CUT_TOLD;
 		counts->vectors =
 			between(rip, translate_saved, translate_enter_end) ? COUNT_SAVED : 0;
@@ -134,8 +135,11 @@ static void recover_fragment(const struct thread *thread, struct cache *cache,
 {
 	uint8_t buffer[FRAGMENT_BYTES];
 	const struct state state = rehearse(cache, f, regs->rip, buffer);
+	const uint32_t offset = (uint32_t)(regs->rip - (uint64_t)cache->lookup.code) - f->start;
 
 	*counts = state.counts;
+	/* Who passes a stop goes in behind it. */
+	counts->begun = state.begun || offset < f->behind_stop;
 	apply(thread, state, regs);
 }
 
@@ -144,8 +148,11 @@ static void recover_stub(const struct cache *cache, const struct target *target,
 			 struct counts *counts)
 {
 	regs->rip = target->pc;
+	if (target->kind == EXIT_DUE || target->kind == EXIT_DETACH)
+		counts->begun = false;
 	if (target->kind == EXIT_SYSCALL || target->kind == EXIT_INT80 ||
 	    target->kind == EXIT_RDPMC) {
+		counts->begun = false;
 		counts->of[CORE_INSTRUCTIONS] = cache_traces(cache) ? 0 : -1;
 		counts->cut = cache_traces(cache) ? CUT_LAST : 0;
 	}
@@ -175,7 +182,7 @@ enum translate_place translate_recover(const struct thread *thread, struct regs 
 {
 	struct cache *cache = cache_at(regs->rip);
 
-	*counts = (struct counts){.vectors = COUNT_VECTORS};
+	*counts = (struct counts){.vectors = COUNT_VECTORS, .begun = true};
 	return cache ? recover_code(thread, cache, regs, counts)
 		     : recover_assembly(thread, regs, counts);
 }

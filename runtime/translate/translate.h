@@ -121,6 +121,8 @@ struct counts {
 	/* By bits, xmm15 first: which registers the frame has that are counters, if the code has
 	 * that many; COUNT_SAVED: none of them, but the program's are in the thread. */
 	uint8_t vectors;
+	/* Something has been executed since the thread went in, though the program may be there. */
+	bool begun;
 };
 
 _Static_assert(sizeof(struct counts) == 8 * COUNT_WORDS, "");
@@ -214,9 +216,6 @@ void linux_int80(struct thread *thread);
 /* The thread, whose registers are @regs, has come out without having executed anything, or may have:
  * a breakpoint that it was about to pass over is still passed over, as RF says. */
 void translate_not_passed(struct thread *thread, struct regs *regs);
-
-/* Whether who is at @address of emitted code has just come to a stop. */
-bool translate_at_stop(uint64_t address);
 
 /* Before the instruction at a stop, and whenever a thread comes there. True: it has been told, so
  * look at thread->pending and ask once more. */

@@ -379,6 +379,11 @@ static void breakpoints_in_a_loop(void **state)
 		{.type = PERF_TYPE_HARDWARE,
 		 .config = PERF_COUNT_HW_CACHE_MISSES,
 		 .sample_period = 3},
+		{.type = PERF_TYPE_HARDWARE,
+		 .config = PERF_COUNT_HW_CPU_CYCLES,
+		 .sample_period = 1001,
+		 .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_BRANCH_STACK,
+		 .branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER},
 	};
 
 	(void)state;
