@@ -24,8 +24,10 @@
 #include "core/schedule.h"
 #include "core/task.h"
 
-/* With @task's lock, which ends it; NULL, or the caller's own: nothing is to be done. */
+/* With the lock of @task, who is not the caller. */
 void core_still_others(struct core_task *task);
+
+/* With @task's lock, which ends it; NULL, or the caller's own: nothing is to be done. */
 static inline void core_still(struct core_task *task)
 {
 	if (task && !core_is_callers(task))
