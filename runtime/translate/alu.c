@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The processor is asked: by the same instruction on registers, so that flags that the manuals leave
- * undefined are what they are there, too.
+ * The processor is asked: by the same instruction on registers, and with the same flags before, so
+ * that flags that the manuals leave undefined are what they are there, too: Intel's make something of
+ * most, AMD's leave some alone.
  */
 #include "runtime/translate/alu.h"
 
@@ -9,17 +10,23 @@
 
 /* ---- flags ---- */
 
-/* Behind an operation: all of STATUS, in ax. */
-#define GET_FLAGS "lahf; seto %%al"
+/* Around an operation: all of STATUS, in ax; its OF in al, 0 or 1. */
+#define PUT_FLAGS "addb $127, %%al; sahf; "
+#define GET_FLAGS "; lahf; seto %%al"
+
+static uint32_t ax_of(uint64_t flags)
+{
+	return (uint32_t)(flags & STATUS & 0xff) << 8 | !!(flags & OF);
+}
 
 static uint64_t status_of(uint32_t ax)
 {
 	return (ax >> 8 & (STATUS & 0xff)) | (uint64_t)(ax & 1) << 11;
 }
 
-static void set_flags(uint64_t *flags, uint64_t which, uint32_t ax)
+static void set_flags(uint64_t *flags, uint32_t ax)
 {
-	*flags = (*flags & ~which) | (status_of(ax) & which);
+	*flags = (*flags & ~(uint64_t)STATUS) | status_of(ax);
 }
 
 bool alu_condition(uint64_t flags, unsigned int code)
@@ -59,61 +66,54 @@ bool alu_condition(uint64_t flags, unsigned int code)
 
 /* ---- operations ---- */
 
-#define OPERATE(text, mode)                                                                        \
-	__asm__(text " %" mode "2, %" mode "0; " GET_FLAGS                                         \
-		: "+r"(result), "=&a"(ax)                                                          \
+#define BY_B(text, mode)                                                                           \
+	__asm__(PUT_FLAGS text " %" mode "2, %" mode "0" GET_FLAGS                                 \
+		: "+r"(result), "+&a"(ax)                                                          \
 		: "r"(b)                                                                           \
 		: "cc")
 
-#define OPERATION(name, text)                                                                      \
+#define BY_CL(text, mode)                                                                          \
+	__asm__(PUT_FLAGS text " %%cl, %" mode "0" GET_FLAGS                                       \
+		: "+r"(result), "+&a"(ax)                                                          \
+		: "c"(b)                                                                           \
+		: "cc")
+
+#define OPERATION(name, operate, text)                                                             \
 	static void name(uint64_t *a, uint64_t b, unsigned int size, uint64_t *flags)              \
 	{                                                                                          \
 		uint64_t result = *a;                                                              \
-		uint32_t ax;                                                                       \
+		uint32_t ax = ax_of(*flags);                                                       \
                                                                                                    \
 		switch (size) {                                                                    \
 		case 1:                                                                            \
-			OPERATE(text "b", "b");                                                    \
+			operate(text "b", "b");                                                    \
 			break;                                                                     \
 		case 2:                                                                            \
-			OPERATE(text "w", "w");                                                    \
+			operate(text "w", "w");                                                    \
 			break;                                                                     \
 		case 4:                                                                            \
-			OPERATE(text "l", "k");                                                    \
+			operate(text "l", "k");                                                    \
 			break;                                                                     \
 		default:                                                                           \
-			OPERATE(text "q", "q");                                                    \
+			operate(text "q", "q");                                                    \
 		}                                                                                  \
 		*a = result;                                                                       \
-		set_flags(flags, STATUS, ax);                                                      \
+		set_flags(flags, ax);                                                              \
 	}
 
-OPERATION(add, "add")
-OPERATION(or, "or")
-OPERATION(and, "and")
-OPERATION(sub, "sub")
-OPERATION(xor, "xor")
+OPERATION(add, BY_B, "add")
+OPERATION(or, BY_B, "or")
+OPERATION(and, BY_B, "and")
+OPERATION(sub, BY_B, "sub")
+OPERATION(xor, BY_B, "xor")
+OPERATION(adc, BY_B, "adc")
+OPERATION(sbb, BY_B, "sbb")
 
-#undef OPERATE
-#define OPERATE(text, mode)                                                                        \
-	__asm__("btl $0, %k3; " text " %" mode "2, %" mode "0; " GET_FLAGS                         \
-		: "+r"(result), "=&a"(ax)                                                          \
-		: "r"(b), "r"(*flags)                                                              \
-		: "cc")
-
-OPERATION(adc, "adc")
-OPERATION(sbb, "sbb")
-
-/* By cl. */
-#undef OPERATE
-#define OPERATE(text, mode)                                                                        \
-	__asm__(text " %%cl, %" mode "0; " GET_FLAGS : "+r"(result), "=&a"(ax) : "c"(b) : "cc")
-
-OPERATION(rol_by, "rol")
-OPERATION(ror_by, "ror")
-OPERATION(shl_by, "shl")
-OPERATION(shr_by, "shr")
-OPERATION(sar_by, "sar")
+OPERATION(rol_by, BY_CL, "rol")
+OPERATION(ror_by, BY_CL, "ror")
+OPERATION(shl_by, BY_CL, "shl")
+OPERATION(shr_by, BY_CL, "shr")
+OPERATION(sar_by, BY_CL, "sar")
 
 alu_operation *const alu_operations[8] = {add, or, adc, sbb, and, sub, xor, sub};
 static alu_operation *const shifts[8] = {rol_by, ror_by, NULL, NULL, shl_by, shr_by, NULL, sar_by};
@@ -143,32 +143,32 @@ void alu_shift(unsigned int which, uint64_t *a, uint64_t by, unsigned int size, 
 void alu_multiply(uint64_t *a, uint64_t b, unsigned int size, uint64_t *flags)
 {
 	uint64_t result = *a;
-	uint32_t ax;
+	uint32_t ax = ax_of(*flags);
 
 	switch (size) {
 	case 2:
-		__asm__("imulw %w2, %w0; " GET_FLAGS : "+r"(result), "=&a"(ax) : "r"(b) : "cc");
+		BY_B("imulw", "w");
 		break;
 	case 4:
-		__asm__("imull %k2, %k0; " GET_FLAGS : "+r"(result), "=&a"(ax) : "r"(b) : "cc");
+		BY_B("imull", "k");
 		break;
 	default:
-		__asm__("imulq %2, %0; " GET_FLAGS : "+r"(result), "=&a"(ax) : "r"(b) : "cc");
+		BY_B("imulq", "q");
 	}
 	*a = result;
-	set_flags(flags, STATUS, ax);
+	set_flags(flags, ax);
 }
 
 #define MULTIPLY(text)                                                                             \
-	__asm__(text "; mov %%rax, %1; " GET_FLAGS                                                 \
+	__asm__(PUT_FLAGS "mov %4, %%rax; " text "; mov %%rax, %1" GET_FLAGS                       \
 		: "+&a"(rax), "=&r"(low), "=&d"(high)                                              \
-		: "r"(b)                                                                           \
+		: "r"(b), "r"(rax_rdx[0])                                                          \
 		: "cc")
 
 void alu_multiply_long(uint64_t rax_rdx[2], uint64_t b, unsigned int size, bool has_sign,
 		       uint64_t *flags)
 {
-	uint64_t rax = rax_rdx[0], low, high;
+	uint64_t rax = ax_of(*flags), low, high;
 
 	if (size == 8 && has_sign)
 		MULTIPLY("imulq %3");
@@ -180,5 +180,5 @@ void alu_multiply_long(uint64_t rax_rdx[2], uint64_t b, unsigned int size, bool 
 		MULTIPLY("mull %k3");
 	rax_rdx[0] = low;
 	rax_rdx[1] = high;
-	set_flags(flags, STATUS, (uint32_t)rax);
+	set_flags(flags, (uint32_t)rax);
 }
