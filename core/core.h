@@ -48,7 +48,7 @@ struct core_settings {
 	uint32_t cpus;		      /* online: what may be locked grows with them */
 	uint32_t tsc_mult, tsc_shift; /* ns = tsc * mult >> shift; mult 0: nobody has asked yet */
 	uint32_t cpu_type, breakpoint_type; /* numbers of PMUs in sysfs */
-	uint32_t trace_type;		    /* likewise; 0: there is none */
+	uint32_t trace_type, probe_type;    /* likewise; 0: there is none */
 	uint32_t host;			    /* 1: the kernel counts what it can */
 	uint32_t vendor;		    /* enum core_vendor */
 	uint64_t user_name_space;	    /* where the run began, as an inode; 0: unknown */
@@ -151,6 +151,7 @@ struct core_target {
 	int32_t tid;		/* of the thread that was found there; 0: it is sure to be there */
 	int cpu;		/* -1: any */
 	uint64_t cgroup;	/* PERF_FLAG_PID_CGROUP: the cgroup's number; 0: any */
+	struct core_file file;	/* of a probe, which the caller has looked up */
 };
 
 /*
@@ -279,6 +280,35 @@ bool core_breakpoint_at(const struct core_task *task, unsigned int type, uint64_
 
 /* The caller's: where its active breakpoints on instructions are, @max at most; how many there are. */
 size_t core_breakpoint_places(struct core_task *task, uint64_t *to, size_t max);
+
+/* ---- probes: core/probe.c ---- */
+
+/* Where a probe is: what is executed there, in whatever mapping. */
+struct core_probe {
+	struct core_file file;
+	uint64_t offset;
+};
+
+/*
+ * The caller's: where the probes are that its code is to stop at, from the one numbered @from on,
+ * @max at most; how many there are. Those of returns are among them from when they are opened: who
+ * is in a function by the time that its event counts returns all the same.
+ */
+size_t core_probe_places(struct core_task *task, struct core_probe *to, size_t from, size_t max);
+
+/* Whether some probe is at @place; @returns: of returns, whether it counts or not. A quick look,
+ * without locks. */
+bool core_probe_at(const struct core_task *task, const struct core_probe *place, bool returns);
+
+/* Where it was met: in @function, which is @place in memory; or, if @back is not 0, at the address
+ * to which that has returned. */
+struct core_probe_met {
+	struct core_probe place;
+	uint64_t function, back;
+};
+
+/* The caller's: probes that are active there count and sample. */
+void core_probe_met(struct core_task *task, const struct core_probe_met *met);
 
 /* The value of a task's counter, from anywhere. */
 static inline uint64_t core_counter_read(const struct core_task *task, enum core_kind kind)

@@ -458,6 +458,11 @@ static int software_kind(const struct perf_event_attr *attr)
 	return kind;
 }
 
+bool core_encoding_is_probe(const struct perf_event_attr *attr)
+{
+	return core_settings()->probe_type && attr->type == core_settings()->probe_type;
+}
+
 bool core_encoding_is_hardware(const struct perf_event_attr *attr)
 {
 	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE ||
@@ -486,6 +491,8 @@ int core_encoding(const struct perf_event_attr *attr)
 	default:
 		if (core_aux_fills(attr))
 			return CORE_TRACE; /* also where there is nothing to be traced */
+		if (core_encoding_is_probe(attr))
+			return CORE_PROBE; /* as to the kernel, whatever is excluded */
 		if (attr->type != PERF_TYPE_RAW && attr->type != pmu_type())
 			return -ENOENT;
 		kind = raw_kind(attr->config);

@@ -63,6 +63,9 @@ extern const size_t core_nr_formats;
  */
 int core_encoding(const struct perf_event_attr *attr);
 
+/* Whether it is of the unit of probes. */
+bool core_encoding_is_probe(const struct perf_event_attr *attr);
+
 /* Whether that takes a counter of the virtual PMU: not software, nor a breakpoint. */
 bool core_encoding_is_hardware(const struct perf_event_attr *attr);
 

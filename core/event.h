@@ -38,6 +38,11 @@ enum core_state {
 	CORE_EXITED,   /* its task has ended: the count stays */
 };
 
+/* As stat(2) tells files from each other. */
+struct core_file {
+	uint64_t device, inode;
+};
+
 /* The counters and times that a read gives, of one event. */
 struct core_count {
 	uint64_t value;
@@ -115,6 +120,8 @@ struct core_event {
 	uint64_t inode;	  /* of the pipe that is the descriptor */
 	bool nonblocking; /* O_NONBLOCK, as the program has it */
 	uint32_t woken;	  /* 1: the monitor was told to wake who polls, and nobody has looked yet */
+
+	struct core_file file; /* of a probe; the offset is attr.probe_offset */
 };
 
 /* Looked at without a lock, too, and then again with one. */
@@ -127,6 +134,19 @@ static inline void core_set_state(struct core_event *event, enum core_state stat
 static inline bool core_is_stop(const struct core_event *event)
 {
 	return event->kind == CORE_BREAKPOINT && event->attr.bp_type == HW_BREAKPOINT_X;
+}
+
+/* Bit 0 of config: retprobe. */
+static inline bool core_is_return_probe(const struct core_event *event)
+{
+	return event->kind == CORE_PROBE && event->attr.config & 1;
+}
+
+/* Whether code has to do something for @event, which is some task's. A function may be entered before
+ * the event counts, and return then. */
+static inline bool core_is_met(const struct core_event *event)
+{
+	return event->state == CORE_ACTIVE || core_is_return_probe(event);
 }
 
 /* Without one of their own, all have the same. */

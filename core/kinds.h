@@ -92,6 +92,7 @@ enum core_kind {
 	CORE_ZERO = CORE_COUNTED_KINDS, /* dummy, alignment and emulation faults, bpf-output */
 	CORE_BREAKPOINT,
 	CORE_TRACE, /* nothing is counted: branches go to the AUX area (core/aux.c) */
+	CORE_PROBE, /* an instruction of a file, or the return from a function (core/probe.c) */
 
 	/* Several of the above together (core/sum.h). */
 	CORE_FIRST_SUM,

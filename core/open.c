@@ -28,7 +28,8 @@ static bool samples_reads_of_copies(const struct perf_event_attr *attr)
 
 static bool has_no_branches(const struct perf_event_attr *attr)
 {
-	return attr->type == PERF_TYPE_SOFTWARE || attr->type == PERF_TYPE_BREAKPOINT;
+	return attr->type == PERF_TYPE_SOFTWARE || attr->type == PERF_TYPE_BREAKPOINT ||
+	       core_encoding_is_probe(attr);
 }
 
 /* Whether or not the samples shall have them. */
@@ -271,6 +272,7 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	event->everybody = !target->task;
 	event->cpu = like->cpu;
 	event->cgroup = target->cgroup;
+	event->file = target->file;
 	core_sampling_init(event);
 	if (caller) {
 		core_set_opening(caller, event);

@@ -51,6 +51,10 @@ static inline void core_sampling_out(struct core_event *event, uint64_t counter)
 	event->left = (int64_t)(event->due - counter);
 }
 
+/* The caller's @event, which is active and has no counter that others count by, has happened. */
+struct core_hit;
+void core_happened(struct core_event *event, const struct core_hit *hit);
+
 /* ---- what happens to tasks: core/sideband.c ---- */
 
 /* @parent made @child; either is the caller's. */

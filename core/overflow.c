@@ -289,18 +289,16 @@ static void take_back(struct core_event *event, uint64_t late)
  * with a frequency, whose sample then stands for all of it: at the first, short periods a step
  * would be hundreds of samples of one instruction.
  */
-static void due(struct core_event *event, uint64_t counter, uint64_t address)
+static void due(struct core_event *event, uint64_t counter, struct core_hit hit)
 {
 	uint64_t period = event->last_period, late = counter - event->due;
 	uint64_t passed = period + late - late % period;
 	bool once = is_clock(event) || event->attr.freq;
 	const int64_t least = is_clock(event) ? CLOCK_LEAST : 1;
-	struct core_hit hit = {
-		.period = event->attr.freq ? passed : period,
-		.number = once ? counter - late % period : event->due,
-		.address = address,
-	};
 	uint64_t told;
+
+	hit.period = event->attr.freq ? passed : period;
+	hit.number = once ? counter - late % period : event->due;
 
 	if (event->throttled && !released(event)) {
 		event->due = counter + until_next_look(event);
@@ -330,10 +328,18 @@ void core_overflow(struct core_task *task, enum core_kind kind)
 	counter = core_counter_read(task, kind);
 	core_for_each_event(event, task)
 		if (event->kind == kind && event->state == CORE_ACTIVE && is_due(event, counter))
-			due(event, counter, 0);
+			due(event, counter, (struct core_hit){0});
 	/* What has come due meanwhile, by what was done for it, is for the next look. */
 	core_counters_program(task);
 	core_task_unlock(task);
+}
+
+void core_happened(struct core_event *event, const struct core_hit *hit)
+{
+	event->count.value++;
+	event->left--; /* no counter that others count by: `due` is what is left */
+	if (is_due(event, 0))
+		due(event, 0, *hit);
 }
 
 /* ---- breakpoints ---- */
@@ -381,10 +387,7 @@ void core_breakpoint(struct core_task *task, unsigned int type, uint64_t address
 	core_for_each_event(event, task) {
 		if (!is_hit(event, type, address, size))
 			continue;
-		event->count.value++;
-		event->left--; /* no counter that others count by: `due` is what is left */
-		if (is_due(event, 0))
-			due(event, 0, event->attr.bp_addr);
+		core_happened(event, &(struct core_hit){.address = event->attr.bp_addr});
 	}
 	core_task_unlock(task);
 	if (core_task_changed(task))

@@ -152,6 +152,26 @@ static size_t regs_size(uint64_t mask)
 	return WORD * (1 + bits(mask));
 }
 
+/*
+ * What the kernel's uprobes have as raw data, of a record of the tracing directory without arguments:
+ *
+ *	| size, 4 | type 2, flags 1, preemption 1 | pid, 4 | address | [returned to] | zeros, 4 |
+ *
+ * with the type of a record that no file there describes, and how often preemption is off in the
+ * kernel meanwhile.
+ */
+enum { PROBE_TYPE = 0, PROBE_PREEMPTION = 1 };
+
+/* Of all else it is empty: four bytes of zeros, behind their number. */
+static size_t raw_size(const struct gathered *sample)
+{
+	const struct core_probe_met *met = sample->hit->probe;
+
+	if (!met)
+		return WORD;
+	return (met->back ? 4 : 3) * WORD;
+}
+
 static void gather(struct gathered *sample)
 {
 	const struct perf_event_attr *attr = &sample->event->attr;
@@ -170,7 +190,7 @@ static void gather(struct gathered *sample)
 	if (type & PERF_SAMPLE_CALLCHAIN)
 		sample->size += WORD * (1 + sample->frames);
 	if (type & PERF_SAMPLE_RAW)
-		sample->size += WORD;
+		sample->size += raw_size(sample);
 	if (type & PERF_SAMPLE_BRANCH_STACK)
 		sample->size += WORD + sample->branches * sizeof(sample->branch[0]);
 	if (type & PERF_SAMPLE_BRANCH_STACK &&
@@ -282,6 +302,25 @@ static void put_places(struct core_output *out, const struct gathered *sample)
 	}
 }
 
+static void put_raw(struct core_output *out, const struct gathered *sample)
+{
+	const struct core_probe_met *met = sample->hit->probe;
+	const uint32_t size = (uint32_t)(raw_size(sample) - sizeof(size));
+	const struct {
+		uint16_t type;
+		uint8_t flags, preemption;
+		uint32_t pid;
+	} head = {PROBE_TYPE, 0, PROBE_PREEMPTION, sample->identity.tid};
+	const uint64_t addresses[] = {met ? met->function : 0, met ? met->back : 0};
+
+	core_output_put(out, &size, sizeof(size));
+	if (met) {
+		core_output_put(out, &head, sizeof(head));
+		core_output_put(out, addresses, (met->back ? 2 : 1) * sizeof(addresses[0]));
+	}
+	core_output_put(out, &(uint32_t){0}, sizeof(uint32_t));
+}
+
 static void put(struct core_output *out, const struct gathered *sample)
 {
 	const struct perf_event_attr *attr = &sample->event->attr;
@@ -294,8 +333,8 @@ static void put(struct core_output *out, const struct gathered *sample)
 		core_output_put_u64(out, sample->frames);
 		core_output_put(out, sample->chain, sample->frames * WORD);
 	}
-	if (type & PERF_SAMPLE_RAW) /* none: four bytes of zeros, behind their number */
-		core_put_two_u32(out, sizeof(uint32_t), 0);
+	if (type & PERF_SAMPLE_RAW)
+		put_raw(out, sample);
 	if (type & PERF_SAMPLE_BRANCH_STACK)
 		put_branches(out, sample);
 	if (type & PERF_SAMPLE_REGS_USER)

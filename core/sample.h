@@ -8,12 +8,15 @@
 
 #include "core/event.h"
 
+struct core_probe_met;
+
 /* What is sampled: the caller, where it stands. */
 struct core_hit {
 	uint64_t period;  /* how many events the sample stands for */
 	uint64_t number;  /* what its counter stood at, where that tells what it was */
 	uint64_t address; /* of the datum, where the event itself knows it; 0: see
 			     core_host_cause() */
+	const struct core_probe_met *probe; /* or NULL */
 };
 
 /* Writes a sample of @event to its ring, if it has one. With the lock of the caller's task. */

@@ -232,6 +232,8 @@ static uint64_t extras_of(const struct core_event *event)
 		extras |= core_is_stop(event) ? CORE_EXTRA_STOPS : CORE_EXTRA_BREAKPOINTS;
 	if (event->kind == CORE_TRACE && !event->attr.exclude_user)
 		extras |= CORE_EXTRA_TRACE;
+	if (event->kind == CORE_PROBE)
+		extras |= CORE_EXTRA_STOPS;
 	if (!event->period)
 		return extras;
 	if (event->attr.sample_type & PERF_SAMPLE_BRANCH_STACK)
@@ -263,7 +265,14 @@ static uint64_t place_of(uint64_t address)
 	return (address ^ address >> 29) * odd;
 }
 
-/* What @event, which is active, adds to what is wanted. */
+static uint64_t place_of_probe(const struct core_event *event)
+{
+	const uint64_t file = place_of(event->file.device) + event->file.inode;
+
+	return place_of(place_of(file) + event->attr.probe_offset);
+}
+
+/* What @event, which is active or core_is_met(), adds to what is wanted. */
 static inline void add_wanted(const struct core_event *event, struct wanted *to)
 {
 	/* Most count one kind and nothing else. */
@@ -274,6 +283,8 @@ static inline void add_wanted(const struct core_event *event, struct wanted *to)
 	to->extras |= extras_of(event);
 	if (core_is_stop(event))
 		to->places += place_of(event->attr.bp_addr);
+	if (event->kind == CORE_PROBE)
+		to->places += place_of_probe(event);
 	if (event->kind >= CORE_COUNTED_KINDS && !core_is_sum(event->kind))
 		return;
 	to->kinds |= wanted_by(event);
@@ -316,7 +327,7 @@ static void publish(struct core_task *task)
 	struct wanted now = {0};
 
 	core_for_each_event(event, task)
-		if (event->state == CORE_ACTIVE)
+		if (core_is_met(event))
 			add_wanted(event, &now);
 		else
 			add_waiting(task, event, &now);
@@ -329,7 +340,7 @@ static void publish_more(struct core_task *task, struct core_event *leader)
 	struct wanted now = {task->wanted, task->sampled, task->extras, task->places};
 
 	core_for_each_in_group(event, leader)
-		if (event->state == CORE_ACTIVE)
+		if (core_is_met(event))
 			add_wanted(event, &now);
 	want(task, &now);
 }

@@ -29,8 +29,8 @@ enum {
 	ROTATION_NS = 4000000,
 };
 
-/* The number of the unit that traces, far from those that the kernel gives. */
-enum { TRACE_TYPE = 512 };
+/* The numbers of units that are ours on every host, far from those that the kernel gives. */
+enum { TRACE_TYPE = 512, PROBE_TYPE };
 
 static struct {
 	char *memory;
@@ -212,6 +212,7 @@ static void settle(const struct monitor_options *options)
 		.cpu_type = PERF_TYPE_RAW,
 		.breakpoint_type = PERF_TYPE_BREAKPOINT,
 		.trace_type = TRACE_TYPE,
+		.probe_type = PROBE_TYPE,
 		.host = options->host && kernel_has_events(),
 		.vendor = vendor_here(),
 		.user_name_space = user_name_space(),
