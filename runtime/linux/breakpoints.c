@@ -15,6 +15,7 @@
 
 #include "core/core.h"
 #include "runtime/linux/operand.h"
+#include "runtime/linux/uprobes.h"
 #include "runtime/translate/decode.h"
 #include "runtime/translate/translate.h"
 
@@ -82,13 +83,18 @@ static void note_touch(struct thread *thread, const struct insn *insn,
 bool linux_at_breakpoint(struct thread *thread)
 {
 	const uint64_t pc = thread->regs.rip;
+	bool met, hit;
 
-	if (thread->regs.rflags & FLAG_RF || thread->touches.told == pc ||
-	    !core_breakpoint_at(&thread->events, HW_BREAKPOINT_X, pc, 1))
+	if (thread->regs.rflags & FLAG_RF || thread->touches.told == pc)
+		return false;
+	met = uprobes_meet(thread, pc);
+	hit = core_breakpoint_at(&thread->events, HW_BREAKPOINT_X, pc, 1);
+	if (!met && !hit)
 		return false;
 	thread->regs.rflags |= FLAG_RF;
 	thread->touches.told = pc;
-	core_breakpoint(&thread->events, HW_BREAKPOINT_X, pc, 1);
+	if (hit)
+		core_breakpoint(&thread->events, HW_BREAKPOINT_X, pc, 1);
 	return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "abi/control.h"
 #include "core/core.h"
+#include "core/encoding.h"
 #include "core/sum.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/control.h"
@@ -15,6 +16,7 @@
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_feed.h"
+#include "runtime/linux/event_probe.h"
 #include "runtime/linux/event_request.h"
 #include "runtime/linux/proc.h"
 #include "runtime/linux/tasks.h"
@@ -145,6 +147,8 @@ int64_t event_open(struct thread *thread, struct event_request *request)
 
 	if (!error)
 		error = find_target(request, thread);
+	if (!error && core_encoding_is_probe(&request->attr.attr))
+		error = event_probe_find(&request->attr.attr, &request->target.file);
 	if (error)
 		return error;
 	if (!request->target.task) {

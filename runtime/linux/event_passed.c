@@ -220,10 +220,11 @@ static bool passes(const struct event_request *request)
 		return passes_software(request);
 	if (type == PERF_TYPE_TRACEPOINT)
 		return true;
-	/* virtual.c says why there are no uprobes; to ask for their number takes longer than all
-	 * the rest. */
+	/* The kernel's number for uprobes leads nowhere, as what has it is not executed; to ask for it
+	 * takes longer than all the rest. */
 	return type >= PERF_TYPE_MAX && type != core_settings()->cpu_type &&
-	       type != core_settings()->trace_type && type != proc_device_type("uprobe");
+	       type != core_settings()->trace_type && type != core_settings()->probe_type &&
+	       type != proc_device_type("uprobe");
 }
 
 int64_t event_pass(struct thread *thread, struct syscall *call, const struct event_request *request)

@@ -4,7 +4,10 @@
 #include <asm/errno.h>
 #include <asm/mman.h>
 #include <asm/siginfo.h>
+#include <asm/stat.h>
+#include <linux/fcntl.h>
 #include <linux/mman.h>
+#include <linux/stat.h>
 
 #include "runtime/linux/apart.h"
 #include "runtime/linux/code_files.h"
@@ -17,11 +20,58 @@
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
 
-
 /* Whether any range may be watched; a look without the lock saves the lock in most programs. */
 static bool any_watched;
 /* Whether any shared mapping of a file may ever have been code. */
 static bool any_shared_code;
+
+void memory_identify(struct range *range, int fd, uint64_t offset)
+{
+	struct stat file = {0};
+
+	sys(__NR_fstat, fd, &file);
+	range->device = file.st_dev;
+	range->inode = file.st_ino;
+	range->offset = offset;
+}
+
+/* Of what is mapped there; its path may be another file's by now. */
+static bool is_mapped(int fd, const struct maps_file *file)
+{
+	struct statx is;
+
+	return !sys(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_INO, &is) && is.stx_ino == file->inode;
+}
+
+static void identify_entry(const struct maps_entry *entry, const struct maps_file *file)
+{
+	const int fd = (int)sys(__NR_openat, AT_FDCWD, file->path, O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (is_mapped(fd, file))
+		for (struct range *r = map_cut(entry->start, entry->end);
+		     r && r->start < entry->end; r = map_next(r))
+			if (r->kind == RANGE_PRIVATE && !r->inode)
+				memory_identify(r, fd, file->offset + (r->start - entry->start));
+	map_join(entry->start, entry->end);
+	sys(__NR_close, fd);
+}
+
+void memory_identify_all(void)
+{
+	struct maps_reader reader;
+	struct maps_entry entry;
+	struct maps_file file;
+
+	if (!maps_open(&reader))
+		return;
+	while (maps_next(&reader, &entry, &file))
+		if (entry.prot & PROT_EXEC && file.inode && !file.shared && map_has_room() &&
+		    entry.start < ADDRESS_MAX)
+			identify_entry(&entry, &file);
+	maps_close(&reader);
+}
 
 void memory_add_file(uint64_t start, uint64_t end, unsigned int prot, int fd, uint64_t offset)
 {
@@ -29,7 +79,6 @@ void memory_add_file(uint64_t start, uint64_t end, unsigned int prot, int fd, ui
 		.start = PAGE_DOWN(start),
 		.end = PAGE_UP(end),
 		.prot = (uint8_t)prot,
-		.offset = offset,
 	};
 
 	if (range.start >= range.end)
@@ -37,6 +86,8 @@ void memory_add_file(uint64_t start, uint64_t end, unsigned int prot, int fd, ui
 	map_remove(range.start, range.end);
 	if (!(prot & PROT_EXEC))
 		return;
+	if (fd >= 0)
+		memory_identify(&range, fd, offset);
 	if (fd >= 0 && !(prot & PROT_WRITE))
 		range.file = code_file_number(fd);
 	map_add(&range);

@@ -5,7 +5,6 @@
  */
 #include <asm/errno.h>
 #include <asm/mman.h>
-#include <asm/stat.h>
 #include <linux/mman.h>
 
 #include "runtime/linux/code_files.h"
@@ -15,6 +14,7 @@
 #include "runtime/linux/memory_map.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/linux/unwind.h"
+#include "runtime/linux/uprobes.h"
 #include "runtime/linux/window.h"
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
@@ -75,16 +75,17 @@ static bool is_what_file_has(uint64_t prot, uint64_t flags)
 	       (flags & MAP_TYPE) == MAP_PRIVATE;
 }
 
-/* The identity of what is mapped, so that aliases of code are found. */
-static void identify(struct range *range, uint64_t fd, uint64_t offset)
+/* What is mapped, so that aliases of code are found, and probes. */
+static void identify(struct range *range, const struct syscall *call)
 {
-	struct stat file = {0};
+	const uint64_t prot = call->args[2], flags = call->args[3];
 
-	sys(__NR_fstat, fd, &file);
-	range->kind = RANGE_SHARED;
-	range->device = file.st_dev;
-	range->inode = file.st_ino;
-	range->offset = offset;
+	if (shared_file(flags))
+		range->kind = RANGE_SHARED;
+	if (!(flags & MAP_ANONYMOUS))
+		memory_identify(range, (int)call->args[4], call->args[5]);
+	if (is_what_file_has(prot, flags))
+		range->file = code_file_number((int)call->args[4]);
 }
 
 static int64_t map_code(struct syscall *call)
@@ -105,12 +106,7 @@ static int64_t map_code(struct syscall *call)
 	range.start = (uint64_t)result;
 	range.end = PAGE_UP(range.start + call->args[1]);
 	code = map_remove(range.start, range.end);
-	if (shared_file(flags))
-		identify(&range, call->args[4], call->args[5]);
-	else if (is_what_file_has(prot, flags))
-		range.file = code_file_number((int)call->args[4]);
-	if (range.file)
-		range.offset = call->args[5];
+	identify(&range, call);
 	if (shared_file(flags) || prot & PROT_EXEC)
 		map_add(&range);
 	if (code)
@@ -118,6 +114,7 @@ static int64_t map_code(struct syscall *call)
 	if (prot & PROT_EXEC) {
 		unwind_more();
 		code_store_mapped(range.start, range.end);
+		uprobes_mapped(range.start, range.end);
 	}
 	memory_distrust_aliases(range.start, range.end);
 	translate_unlock();
@@ -229,6 +226,7 @@ static int64_t protect(struct thread *thread, struct syscall *call)
 	if (prot & PROT_EXEC) {
 		unwind_more();
 		code_store_mapped(start, end);
+		uprobes_became_code(start, end);
 	}
 	memory_distrust_aliases(start, end);
 	translate_unlock();
@@ -266,6 +264,7 @@ static void move(uint64_t start, uint64_t end, uint64_t to, uint64_t to_end, boo
 	if (range)
 		map_add(&moved);
 	code_store_mapped(to, to_end);
+	uprobes_mapped(to, to_end);
 }
 
 int64_t sys_mremap(struct thread *thread, struct syscall *call)

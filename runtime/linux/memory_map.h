@@ -15,13 +15,19 @@ enum range_kind {
 
 struct range {
 	uint64_t start, end;
-	uint64_t device, inode; /* of RANGE_SHARED */
-	uint64_t offset;	/* of that, or of @file */
+	uint64_t device, inode; /* of the file; 0: it is none, or not known */
+	uint64_t offset;	/* there */
 	uint32_t file; /* of RANGE_PRIVATE that is what the file has: which (code_files.h); or 0 */
 	uint8_t kind;
 	uint8_t prot; /* as the program sees it */
 	bool watched; /* the kernel has it without PROT_WRITE */
 };
+
+/* memory.c: @range has what @fd has from @offset on. */
+void memory_identify(struct range *range, int fd, uint64_t offset);
+
+/* The same for all that became executable after it was mapped. With the translator locked. */
+void memory_identify_all(void);
 
 /* The range around @at; the first that ends behind @at; the next; NULL when there is none. */
 struct range *map_at(uint64_t at);

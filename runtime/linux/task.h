@@ -123,6 +123,9 @@ struct task {
 	/* unwind.c; NULL: nobody has asked for its callers yet */
 	struct unwinder *unwinder;
 
+	/* uprobes.c; NULL: nobody has asked for returns yet */
+	struct returns *returns;
+
 	/* switches.c: the kernel's counts when it was last asked, and when that was. */
 	uint64_t waited, preempted, switches_since;
 	bool switches_known;

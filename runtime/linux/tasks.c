@@ -22,6 +22,7 @@
 #include "runtime/linux/proc.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/threads.h"
+#include "runtime/linux/uprobes.h"
 #include "runtime/pmu/tracer.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
@@ -286,15 +287,16 @@ static bool set_stops(struct thread *thread)
 	enum { MOST = 64 };
 	uint64_t places[MOST];
 	const size_t n = core_breakpoint_places(&thread->events, places, MOST);
+	bool all = n <= MOST;
 
-	for (size_t i = 0; i < n && i < MOST; i++)
-		if (!translate_stop_at(places[i]))
-			return false;
-	return n <= MOST;
+	translate_lock();
+	for (size_t i = 0; i < n && all; i++)
+		all = translate_stop_at(places[i]);
+	translate_unlock();
+	return uprobes_follow(thread) && all;
 }
 
-/* The code that the thread goes on in counts what its events want. */
-static void instrument(struct thread *thread)
+void tasks_instrument(struct thread *thread)
 {
 	const struct core_task *task = &thread->events;
 	/* Branches are told of by the trace that the model is fed with. */
@@ -334,7 +336,7 @@ bool tasks_affords(struct thread *thread, uint64_t kinds)
 	if (!(kinds & CORE_KINDS_MODEL))
 		return true;
 	afforded = translate_instrument(thread, &does);
-	instrument(thread);
+	tasks_instrument(thread);
 	return afforded;
 }
 
@@ -362,7 +364,7 @@ void tasks_follow(struct thread *thread)
 	core_task_regroup(task); /* nobody tells whom somebody else has moved */
 	sampling = task->sampled | task->counting_down;
 	core_task_update(task);
-	instrument(thread);
+	tasks_instrument(thread);
 	faults_follow(thread);
 	if (sampling) {
 		cause_forget(thread);

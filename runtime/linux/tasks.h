@@ -37,6 +37,9 @@ void tasks_uncount(struct thread *thread);
 /* The slow half of tasks_update(). */
 void tasks_follow(struct thread *thread);
 
+/* The caller's code counts, and stops, as its events want it from now on. */
+void tasks_instrument(struct thread *thread);
+
 /*
  * The caller's: follows what others, or it itself, have changed of what is to be counted. To be
  * called before the thread goes back to translated code.

@@ -25,6 +25,8 @@ static const char *const folders[VIRTUAL_FOLDERS] = {
 	DEVICE "cpu/events",
 	DEVICE "cpu/format",
 	DEVICE "intel_bts",
+	DEVICE "uprobe",
+	DEVICE "uprobe/format",
 	DEVICE "software",
 	DEVICE "breakpoint",
 	SYSCTL,
@@ -47,13 +49,14 @@ struct entry {
 		name, VIRTUAL_FILE, 0, text                                                        \
 	}
 
-/* The first are ours whatever the kernel has: what it has under those names is another processor.
- */
-enum { OURS = 2 };
+/* The first are ours whatever the kernel has: what it has under those names is another processor, or puts
+ * breakpoints into code that is not what is executed. */
+enum { OURS = 3 };
 
 static const struct entry devices[] = {
 	{"cpu", VIRTUAL_LINK, 0, "../../../devices/cpu"},
 	{"intel_bts", VIRTUAL_LINK, 0, "../../../devices/intel_bts"},
+	{"uprobe", VIRTUAL_LINK, 0, "../../../devices/uprobe"},
 	{"software", VIRTUAL_LINK, 0, "../../../devices/software"},
 	{"breakpoint", VIRTUAL_LINK, 0, "../../../devices/breakpoint"},
 	{0},
@@ -80,6 +83,18 @@ static const struct entry bts[] = {
 	TEXT("uevent", ""),
 	{0},
 };
+static const struct entry uprobe[] = {
+	{"format", VIRTUAL_FOLDER, 0, NULL},
+	TEXT("perf_event_mux_interval_ms", "4"),
+	NUMBER("type", probe_type),
+	TEXT("uevent", ""),
+	{0},
+};
+static const struct entry uprobe_format[] = {
+	TEXT("ref_ctr_offset", "config:32-63"),
+	TEXT("retprobe", "config:0"),
+	{0},
+};
 static const struct entry software[] = {TEXT("type", "1"), TEXT("uevent", ""), {0}};
 static const struct entry breakpoint[] = {
 	NUMBER("type", breakpoint_type),
@@ -99,6 +114,7 @@ static const struct entry sysctl[] = {
 static const struct entry *const lists[VIRTUAL_FOLDERS] = {
 	[VIRTUAL_DEVICES] = devices,   [VIRTUAL_CPU] = cpu,
 	[VIRTUAL_CPU_CAPS] = caps,     [VIRTUAL_BTS] = bts,
+	[VIRTUAL_UPROBE] = uprobe,     [VIRTUAL_UPROBE_FORMAT] = uprobe_format,
 	[VIRTUAL_SOFTWARE] = software, [VIRTUAL_BREAKPOINT] = breakpoint,
 	[VIRTUAL_SYSCTL] = sysctl,
 };
@@ -255,9 +271,6 @@ bool virtual_hides(const char *name, size_t length)
 {
 	static const char *const stay[] = {"software", "breakpoint"};
 
-	/* A breakpoint that the kernel puts into code is not where code is executed. */
-	if (length == 6 && !memcmp(name, "uprobe", length))
-		return true;
 	if (core_settings()->host)
 		return false;
 	for (unsigned int i = 0; i < sizeof(stay) / sizeof(*stay); i++)

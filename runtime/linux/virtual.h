@@ -32,6 +32,8 @@ enum virtual_folder {
 	VIRTUAL_CPU_EVENTS,
 	VIRTUAL_CPU_FORMAT,
 	VIRTUAL_BTS,
+	VIRTUAL_UPROBE,
+	VIRTUAL_UPROBE_FORMAT,
 	VIRTUAL_SOFTWARE,   /* where the kernel has none */
 	VIRTUAL_BREAKPOINT, /* likewise */
 	VIRTUAL_SYSCTL,	    /* single files among the kernel's: it is not listed */

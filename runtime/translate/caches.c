@@ -55,6 +55,32 @@ struct cache *cache_at(uint64_t address)
 	return NULL;
 }
 
+/* Whether returns to @pc arrive at @offset. */
+static bool is_pad(const struct cache *cache, uint32_t offset, uint64_t pc)
+{
+	const struct fragment *f = cache_fragment_at(cache, offset);
+
+	if (!f)
+		return false;
+	for (uint32_t id = f->entries; id < f->entries + f->nr_entries; id++)
+		if (cache->lookup.entries[id].pad == offset)
+			return cache->lookup.entries[id].pc == pc;
+	return f->flags & FRAGMENT_PAD && f->pc == pc;
+}
+
+bool translate_has_returned(const struct thread *thread, uint64_t trace, uint64_t pc)
+{
+	const struct cache *cache = cache_at(trace);
+	bool arrived = false;
+
+	if (!cache)
+		return false;
+	translate_lock();
+	arrived = is_pad(cache, (uint32_t)(trace - (uint64_t)cache->lookup.code), pc);
+	translate_unlock();
+	return arrived || thread->target == pc;
+}
+
 bool translate_has_emitted(uint64_t address)
 {
 	return cache_at(address);

@@ -306,8 +306,10 @@ bool has_caches(uint64_t program)
 /* At some instructions that are executed; those of programs before are stopped at, too. */
 static void set_stops(uint64_t program)
 {
+	translate_lock();
 	for (unsigned int i = 0; i < 4 && trace.n; i++)
 		translate_stop_at(trace.states[(program * 31 + i * 97) % trace.n].rip);
+	translate_unlock();
 }
 
 bool counts(uint64_t program)

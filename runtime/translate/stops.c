@@ -4,7 +4,7 @@
 #include "runtime/translate/cache.h"
 #include "runtime/translate/caches.h"
 
-enum { STOPS_MAX = 512 };
+enum { STOPS_MAX = 16384 };
 
 static uint64_t stops[STOPS_MAX]; /* ascending */
 static unsigned int nr_stops;
@@ -55,16 +55,11 @@ static void forget(uint64_t pc)
 
 bool translate_stop_at(uint64_t pc)
 {
-	bool can = true;
-
-	translate_lock();
-	if (!stops_has(pc)) {
-		can = nr_stops < STOPS_MAX;
-		if (can) {
-			insert(pc);
-			forget(pc);
-		}
-	}
-	translate_unlock();
-	return can;
+	if (stops_has(pc))
+		return true;
+	if (nr_stops == STOPS_MAX)
+		return false;
+	insert(pc);
+	forget(pc);
+	return true;
 }

@@ -78,7 +78,7 @@ struct instrumentation {
 bool translate_instrument(struct thread *thread, const struct instrumentation *does);
 
 /* From now on code with CORE_EXTRA_STOPS calls linux_at_breakpoint() before the instruction at @pc.
- * False: there are too many such places. */
+ * False: there are too many such places. With the translator locked. */
 bool translate_stop_at(uint64_t pc);
 
 /*
@@ -142,6 +142,13 @@ _Static_assert(sizeof(struct counts) == 8 * COUNT_WORDS, "");
 enum translate_place translate_recover(const struct thread *thread, struct regs *regs,
 				       struct counts *counts);
 void translate_count(struct thread *thread, const struct counts *counts, uint8_t (*xmm)[16]);
+
+/*
+ * Whether @thread, which stands at @pc, has come there by a return that has left @trace below the
+ * stack (emit_return()): where @pc's returns arrive, or those of another address, or of none, from
+ * where it was looked up.
+ */
+bool translate_has_returned(const struct thread *thread, uint64_t trace, uint64_t pc);
 
 /* Whether @address is one of emitted code. Takes no lock. */
 bool translate_has_emitted(uint64_t address);

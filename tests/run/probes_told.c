@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+/* What events of the unit `uprobe` tell, in samples and by signals, and what cannot be had: as natively. */
+#include <asm/perf_regs.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "probe_case.h"
+
+/* ---- samples ---- */
+
+struct ring {
+	struct perf_event_mmap_page *page;
+	unsigned char *data;
+};
+
+static struct ring ring_of(int fd)
+{
+	void *at = mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	need(at != MAP_FAILED);
+	return (struct ring){at, (unsigned char *)at + PAGE};
+}
+
+/* The next record, which must not be at the end of the ring: a few of them are not. */
+static const struct perf_event_header *next(struct ring *ring)
+{
+	const struct perf_event_header *header;
+
+	if (ring->page->data_tail == ring->page->data_head)
+		return NULL;
+	header = (const void *)(ring->data + ring->page->data_tail);
+	ring->page->data_tail += header->size;
+	return header;
+}
+
+struct sample {
+	struct perf_event_header header;
+	uint64_t ip;
+	uint32_t pid, tid;
+	uint64_t address, period, frames, user, first;
+	uint32_t raw_size;
+	uint16_t type;
+	uint8_t flags, preemption;
+	uint32_t raw_pid;
+	uint32_t raw[];
+};
+
+__attribute__((noipa)) static void say_samples(int when)
+{
+	struct perf_event_attr attr = probe(called, when);
+	const struct sample *s;
+	struct ring ring;
+	int fd;
+
+	attr.disabled = 1;
+	attr.sample_period = 1;
+	attr.sample_max_stack = 1;
+	attr.exclude_callchain_kernel = 1;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_ADDR |
+			   PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW |
+			   PERF_SAMPLE_REGS_USER;
+	attr.sample_regs_user = 1 << PERF_REG_X86_IP | 1 << PERF_REG_X86_DI;
+	fd = own_event(&attr);
+	ring = ring_of(fd);
+	enable(fd);
+	for (int i = 0; i < 3; i++)
+		called(1000 + i);
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	while ((s = (const struct sample *)next(&ring))) {
+		const uint64_t entry = (uintptr_t)called, *regs;
+		uint64_t met[2] = {0};
+
+		memcpy(met, s->raw, when == RETURN ? 16 : 8);
+		say("record %u, %#x, %u bytes\n", s->header.type, s->header.misc, s->header.size);
+		say("at the function %d, in here %d\n", s->ip == entry,
+		    s->ip - (uintptr_t)say_samples < 4096);
+		say("mine %d, address %lu, period %lu\n",
+		    s->pid == (uint32_t)getpid() && s->tid == (uint32_t)gettid(),
+		    (unsigned long)s->address, (unsigned long)s->period);
+		say("%lu frames, %ld, first %d\n", (unsigned long)s->frames, (long)s->user,
+		    s->first == s->ip);
+		say("raw %u bytes, %u %u, pid %d\n", s->raw_size, s->type, s->flags,
+		    s->raw_pid == (uint32_t)getpid());
+		say("function %d, returned to %d\n", met[0] == entry, met[1] == s->ip);
+		regs = (const uint64_t *)((const char *)s + s->header.size) - 3;
+		say("registers %lu, ip %d", (unsigned long)regs[0], regs[2] == s->ip);
+		if (when == ENTRY)
+			say(", argument %lu", (unsigned long)regs[1]);
+		say("\n");
+	}
+	munmap(ring.page, RING);
+	close(fd);
+}
+
+static void case_samples(void)
+{
+	say_samples(ENTRY);
+	say_samples(RETURN);
+}
+
+static int samples(struct ring *ring)
+{
+	int n = 0;
+
+	while (next(ring))
+		n++;
+	return n;
+}
+
+static void case_periods(void)
+{
+	struct perf_event_attr attr = probe(called, ENTRY);
+	uint64_t period = 2;
+	struct ring ring;
+	int fd;
+
+	attr.sample_period = 5;
+	attr.sample_type = PERF_SAMPLE_IP;
+	fd = own_event(&attr);
+	ring = ring_of(fd);
+	call(called, 52);
+	say("each fifth: %d\n", samples(&ring));
+	need(!ioctl(fd, PERF_EVENT_IOC_PERIOD, &period));
+	call(called, 23);
+	samples(&ring);
+	call(called, 20);
+	say("each second: %d\n", samples(&ring));
+	say_count("all", fd);
+	close(fd);
+	/* Who wants to be told how often is told each time. */
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+	fd = own_event(&attr);
+	ring = ring_of(fd);
+	call(called, 20);
+	say("with periods: %d\n", samples(&ring));
+}
+
+static volatile sig_atomic_t signals, in, hup;
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	(void)number, (void)context;
+	signals++;
+	in += info->si_code == POLL_IN;
+	hup += info->si_code == POLL_HUP;
+}
+
+static void say_signals(const char *what)
+{
+	say("%s: %d, of which %d in, %d hup\n", what, signals, in, hup);
+	signals = in = hup = 0;
+}
+
+static void signal_me(int fd)
+{
+	need(!fcntl(fd, F_SETFL, O_ASYNC) && !fcntl(fd, F_SETSIG, SIGUSR1) &&
+	     !fcntl(fd, F_SETOWN, getpid()));
+}
+
+static void case_signals(void)
+{
+	struct perf_event_attr attr = probe(called, ENTRY);
+	int fd;
+
+	handle(SIGUSR1, on_signal, 0);
+	attr.disabled = 1;
+	attr.sample_period = 1;
+	fd = own_event(&attr);
+	signal_me(fd);
+	enable(fd);
+	call(called, 6);
+	need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+	say_signals("entered");
+	need(!ioctl(fd, PERF_EVENT_IOC_REFRESH, 3));
+	call(called, 6);
+	say_signals("refreshed");
+	say_count("counted", fd);
+	close(fd);
+	attr.config = RETURN;
+	fd = own_event(&attr);
+	signal_me(fd);
+	enable(fd);
+	call(called, 6);
+	say_signals("returned");
+	say_count("counted", fd);
+}
+
+/* ---- what is refused ---- */
+
+extern const char hlt_here[], int3_here[], lock_here[], in_here[], branch_here[], fine_here[];
+__asm__(".text\n"
+	"hlt_here: hlt\n"
+	"int3_here: int3\n"
+	"lock_here: lock incl (%rax)\n"
+	"in_here: in $3, %al\n"
+	"branch_here: .byte 0x66, 0xe9, 0, 0, 0, 0\n"
+	"fine_here: syscall; ud2\n");
+
+static void try(const char *what, struct perf_event_attr *attr)
+{
+	const int fd = open_event(attr, 0, -1, -1, 0);
+
+	if (fd < 0 && errno == 524)
+		say("%s: ENOTSUPP\n", what);
+	else
+		say("%s: %s\n", what, fd < 0 ? errno_name(errno) : "0");
+	if (fd >= 0)
+		close(fd);
+}
+
+static void try_path(const char *what, const char *path, uint64_t offset)
+{
+	struct perf_event_attr attr = probe_in(path, offset);
+
+	try(what, &attr);
+}
+
+static void try_code(const char *what, const char *code)
+{
+	try_path(what, own_path, offset_of(code));
+}
+
+static void case_errors(void)
+{
+	struct perf_event_attr attr = probe(called, ENTRY);
+	static char longest[8192];
+	int fd;
+
+	close(own_event(&attr));
+	try_path("no path", NULL, 1);
+	try_path("a bad pointer", nowhere, 1);
+	try_path("an empty path", "", 1);
+	try_path("no such file", "/nonexistent/file", 1);
+	try_path("below a file", "/etc/passwd/file", 1);
+	try_path("a folder", "/", 1);
+	try_path("a device", "/dev/null", 0);
+	need(!mkfifo("fifo", 0600) && !symlink("link", "link") && !symlink(own_path, "program"));
+	try_path("a pipe", "fifo", 0);
+	try_path("a link to itself", "link", 0);
+	try_path("a link", "program", attr.probe_offset);
+	memset(longest, 'a', sizeof(longest) - 1);
+	try_path("a path too long", longest, 1);
+	longest[4096] = '\0';
+	try_path("a path just too long", longest, 1);
+	longest[4095] = '\0';
+	try_path("a name too long", longest, 1);
+
+	fd = open("short", O_WRONLY | O_CREAT, 0755);
+	need(write(fd, "0123456789", 10) == 10);
+	close(fd);
+	try_path("at the end", "short", 10);
+	try_path("behind the end", "short", 11);
+	try_path("far behind", own_path, 1UL << 40);
+	try_path("no code", "/etc/passwd", 3);
+	try_path("of the header", own_path, 0);
+
+	try_code("hlt", hlt_here);
+	try_code("int3", int3_here);
+	try_code("lock", lock_here);
+	try_code("in", in_here);
+	try_code("a short branch", branch_here);
+	try_code("a system call", fine_here);
+
+	attr.config = 2;
+	try("another bit of config", &attr);
+	attr.config = 1UL << 32;
+	try("a counter at an odd offset", &attr);
+	attr.config = 0;
+	attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
+	attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
+	try("branch stacks", &attr);
+	attr = probe(called, ENTRY);
+	attr.use_clockid = 1;
+	attr.clockid = CLOCK_REALTIME;
+	try("a clock", &attr);
+	attr = probe(called, ENTRY);
+	say("of nobody: %s\n", result_name(open_event(&attr, -1, -1, -1, 0)));
+	fd = own_event(&attr);
+	say("attributes: %s\n", result_name(ioctl(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &attr)));
+	say("no program: %s\n", result_name(ioctl(fd, PERF_EVENT_IOC_SET_BPF, -1)));
+	say("another file: %s\n", result_name(ioctl(fd, PERF_EVENT_IOC_SET_BPF, 0)));
+}
+
+#define CASE(name)                                                                                 \
+	{                                                                                          \
+#name, case_##name                                                                 \
+	}
+
+const struct test_case cases[] = {
+	CASE(samples), CASE(periods), CASE(signals), CASE(errors), {0},
+};
