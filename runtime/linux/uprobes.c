@@ -32,6 +32,10 @@ enum {
 /* Of all threads, and those that were: with the translator's lock. */
 static struct core_probe places[PLACES_MAX];
 static uint32_t nr_places;
+/* Which they are, by a hash: less 1, and 0 is none. */
+enum { HASHED = 2 * PLACES_MAX };
+static uint16_t by_hash[HASHED];
+
 /* There was no room for one more stop, so each instruction is looked at. */
 static bool crowded;
 
@@ -65,18 +69,23 @@ static uint64_t place_in(const struct range *range, const struct core_probe *pro
 	return at >= range->start && at < range->end ? at : 0;
 }
 
-static bool is_known(const struct core_probe *probe)
+/* Where the number of @probe is in by_hash, or is to be. */
+static uint16_t *number_of(const struct core_probe *probe)
 {
-	for (uint32_t i = 0; i < nr_places; i++)
-		if (is_same(&places[i], probe))
-			return true;
-	return false;
+	const uint64_t odd = 0x9e3779b97f4a7c15;
+	uint64_t at = ((probe->offset * odd ^ probe->file.inode) * odd) >> 32;
+
+	while (by_hash[at % HASHED] && !is_same(&places[by_hash[at % HASHED] - 1], probe))
+		at++;
+	return &by_hash[at % HASHED];
 }
 
 /* With the lock. */
 static bool know(const struct core_probe *probe)
 {
-	if (is_known(probe))
+	uint16_t *number = number_of(probe);
+
+	if (*number)
 		return true;
 	if (nr_places == PLACES_MAX)
 		return false;
@@ -87,6 +96,7 @@ static bool know(const struct core_probe *probe)
 			return false;
 	}
 	places[nr_places] = *probe;
+	*number = (uint16_t)(nr_places + 1);
 	__atomic_store_n(&nr_places, nr_places + 1, __ATOMIC_RELEASE);
 	return true;
 }
