@@ -4,7 +4,9 @@
 
 #include <asm/errno.h>
 #include <asm/stat.h>
+#include <asm/statfs.h>
 #include <linux/fcntl.h>
+#include <linux/magic.h>
 #include <linux/stat.h>
 
 #include "core/core.h"
@@ -20,10 +22,18 @@
 
 /* ---- the path ---- */
 
+/* As the kernel reads a file that it executes. */
+static bool has_pages(const char *path)
+{
+	struct statfs fs;
+
+	return sys(__NR_statfs, path, &fs) || fs.f_type != PROC_SUPER_MAGIC;
+}
+
 static int64_t find_file(uint64_t from, struct stat *file)
 {
 	char path[PATH_MAX + 16];
-	int64_t length;
+	int64_t length, error;
 
 	if (!from)
 		return -EINVAL;
@@ -33,7 +43,12 @@ static int64_t find_file(uint64_t from, struct stat *file)
 	if (!length)
 		return -EINVAL;
 	files_program_link(AT_FDCWD, path);
-	return sys(__NR_newfstatat, AT_FDCWD, path, file, 0);
+	error = sys(__NR_newfstatat, AT_FDCWD, path, file, 0);
+	if (error)
+		return error;
+	if (!S_ISREG(file->st_mode))
+		return -EINVAL;
+	return has_pages(path) ? 0 : -EIO;
 }
 
 /* ---- the instruction ---- */
@@ -121,8 +136,6 @@ int64_t event_probe_find(const struct perf_event_attr *attr, struct core_file *t
 	error = find_file(attr->uprobe_path, &file);
 	if (error)
 		return error;
-	if (!S_ISREG(file.st_mode))
-		return -EINVAL;
 	if ((int64_t)attr->probe_offset > file.st_size || counter)
 		return -EINVAL;
 	*to = probe.file = (struct core_file){file.st_dev, file.st_ino};

@@ -240,6 +240,7 @@ static void case_errors(void)
 	try_path("below a file", "/etc/passwd/file", 1);
 	try_path("a folder", "/", 1);
 	try_path("a device", "/dev/null", 0);
+	try_path("no file on a disk", "/proc/cpuinfo", 0);
 	need(!mkfifo("fifo", 0600) && !symlink("link", "link") && !symlink(own_path, "program"));
 	try_path("a pipe", "fifo", 0);
 	try_path("a link to itself", "link", 0);
