@@ -67,15 +67,20 @@ static const char *own_unit(const char *text)
 		return "tally:: is the PMU of user mode";
 	if (names_unit(text, "cpu/") && access("/sys/bus/event_source/devices/cpu", F_OK))
 		return "this machine has no unit 'cpu'";
+	if ((names_unit(text, "uprobe:") || names_unit(text, "uretprobe:")) &&
+	    access("/sys/bus/event_source/devices/uprobe", F_OK))
+		return "this machine has no unit 'uprobe'";
 	return NULL;
 }
 
-/* Probes, tracepoints and the units of other hardware are the kernel's alone. */
-static bool user_mode_has(const struct perf_event_attr *attr)
+/* Probes of the kernel, tracepoints and the units of other hardware are the kernel's alone. */
+static bool user_mode_has(const struct tally_event *event)
 {
-	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_SOFTWARE ||
-	       attr->type == PERF_TYPE_HW_CACHE || attr->type == PERF_TYPE_RAW ||
-	       attr->type == PERF_TYPE_BREAKPOINT;
+	const struct perf_event_attr *attr = event->attr;
+
+	return !strcmp(event->pmu, "uprobe") || attr->type == PERF_TYPE_HARDWARE ||
+	       attr->type == PERF_TYPE_SOFTWARE || attr->type == PERF_TYPE_HW_CACHE ||
+	       attr->type == PERF_TYPE_RAW || attr->type == PERF_TYPE_BREAKPOINT;
 }
 
 /* A right that is missing for the kernel's side alone narrows the event, as it does when it is
@@ -111,7 +116,7 @@ bool tool_wants_user_mode(const struct tool_counting *counting, struct tally_eve
 	for (size_t i = 0; i < tally_events_count(events); i++) {
 		const struct tally_event *event = tally_events_at(events, i);
 
-		if (user_mode_has(event->attr) && !kernel_has(event, why))
+		if (user_mode_has(event) && !kernel_has(event, why))
 			return !in_user_mode();
 	}
 	return false;

@@ -133,8 +133,8 @@ def case_uprobe_takes_more_than_perfmon():
         os.chmod(folder, 0o755)
         copy = copy_tool(folder)
         found = json.loads(run(*perfmon, copy, 'doctor', '--json').stdout)
-        done = run(*perfmon, copy, 'stat', '-j', '-e', 'page-faults,uprobe:%s:0x1000' % copy,
-                   '--', 'true')
+        done = run(*perfmon, copy, 'stat', '-j', '--pmu=kernel', '-e',
+                   'page-faults,uprobe:%s:0x1000' % copy, '--', 'true')
     equal(found['process']['capabilities'], ['CAP_PERFMON'])
     uprobe = ability(found, 'uprobe')
     contains(uprobe['reason'], 'CAP_SYS_ADMIN')

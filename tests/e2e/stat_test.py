@@ -152,6 +152,18 @@ def case_events_of_user_mode_alone_are_counted_there():
     contains(done.stderr, "run the command under 'tally run'")
 
 
+def case_probes_of_who_may_not_ask_the_kernel():
+    need_root()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        copy, target = copy_tool(folder), shutil.copy(TARGET, folder)
+        probes = 'uprobe:%s:main,uretprobe:%s:main' % (target, target)
+        done = run(*NOBODY, copy, 'stat', '-j', '-e', probes, '--', target, 'pages', '1')
+    equal(done.returncode, 0, done.stderr)
+    found = json.loads(done.stderr)
+    equal([(c['value'], c['source']) for c in found['counts']], [(1, 'user-mode'), (1, 'user-mode')])
+
+
 def case_a_run_without_room_for_events_is_one_run():
     """It has no memory for them: then it says so, and does not start another one."""
     if run('bash', '-c', 'ulimit -v 1000000; exec "$@"', '-', TALLY, '--version').returncode:
