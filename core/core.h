@@ -300,6 +300,13 @@ size_t core_probe_places(struct core_task *task, struct core_probe *to, size_t f
  * without locks. */
 bool core_probe_at(const struct core_task *task, const struct core_probe *place, bool returns);
 
+/*
+ * The caller's: of the program's counters that say to it that somebody has a probe (ref_ctr_offset) those of
+ * its own probes, disabled or not, as above; and whether some task of @process has @counter.
+ */
+size_t core_probe_counters(struct core_task *task, struct core_probe *to, size_t from, size_t max);
+bool core_probe_counted(uint64_t process, const struct core_probe *counter);
+
 /* Where it was met: in @function, which is @place in memory; or, if @back is not 0, at the address
  * to which that has returned. */
 struct core_probe_met {

@@ -87,6 +87,24 @@ static bool is_free(const struct core_event *event, const struct core_target *ta
 	return true;
 }
 
+/* A probe has one counter in the program, whoever has opened it. */
+static bool has_other_counter(const struct core_event *event)
+{
+	if (event->kind != CORE_PROBE)
+		return false;
+	for (uint32_t i = 1; i <= core_tree()->made; i++) {
+		const struct core_event *other = core_event(i);
+
+		if (other->state != CORE_FREE && !other->parent && other->kind == CORE_PROBE &&
+		    other->file.inode == event->file.inode &&
+		    other->file.device == event->file.device &&
+		    other->attr.probe_offset == event->attr.probe_offset &&
+		    core_probe_counter(other) != core_probe_counter(event))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Some clocks the kernel cannot read wherever a counter or a breakpoint may interrupt it. We could,
  * but nobody expects to get them.
@@ -262,6 +280,8 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 		return -EINVAL;
 	if (!is_free(like, target))
 		return -EBUSY;
+	if (has_other_counter(like))
+		return -EINVAL;
 	event = core_event_make();
 	if (!event)
 		return -ENOMEM;
@@ -272,7 +292,7 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	event->everybody = !target->task;
 	event->cpu = like->cpu;
 	event->cgroup = target->cgroup;
-	event->file = target->file;
+	event->file = like->file;
 	core_sampling_init(event);
 	if (caller) {
 		core_set_opening(caller, event);
@@ -313,6 +333,7 @@ int64_t core_open(const struct perf_event_attr *attr, const struct core_target *
 	if (kind < 0)
 		return kind;
 	event.kind = (uint8_t)kind;
+	event.file = target->file;
 	event.hardware = core_encoding_is_hardware(&event.attr);
 
 	core_tree_lock();

@@ -7,6 +7,7 @@
 #include "core/arena.h"
 #include "core/core.h"
 #include "core/output.h"
+#include "core/repair.h"
 #include "core/sample.h"
 #include "core/schedule.h"
 
@@ -30,6 +31,44 @@ size_t core_probe_places(struct core_task *task, struct core_probe *to, size_t f
 	}
 	core_task_unlock(task);
 	return n;
+}
+
+size_t core_probe_counters(struct core_task *task, struct core_probe *to, size_t from, size_t max)
+{
+	size_t n = 0;
+
+	core_task_lock(task);
+	core_for_each_event(event, task) {
+		if (!core_probe_counter(event))
+			continue;
+		if (n >= from && n - from < max)
+			to[n - from] = (struct core_probe){event->file, core_probe_counter(event)};
+		n++;
+	}
+	core_task_unlock(task);
+	return n;
+}
+
+static bool has_counter(const struct core_task *task, const struct core_probe *counter)
+{
+	core_for_each_event(event, task)
+		if (core_probe_counter(event) && core_probe_counter(event) == counter->offset &&
+		    event->file.inode == counter->file.inode &&
+		    event->file.device == counter->file.device)
+			return true;
+	return false;
+}
+
+bool core_probe_counted(uint64_t process, const struct core_probe *counter)
+{
+	bool counted = false;
+
+	core_tree_lock();
+	for (uint32_t page = core_tree()->live; page && !counted; page = core_task(page)->next_live)
+		counted = core_task(page)->process == process &&
+			  has_counter(core_task(page), counter);
+	core_tree_unlock();
+	return counted;
 }
 
 bool core_probe_at(const struct core_task *task, const struct core_probe *place, bool returns)

@@ -137,6 +137,37 @@ static void copies_are_where_their_event_is(void **state)
 	assert_int_equal(tree_value((uint32_t)event), 1);
 }
 
+/* The program's, of which a probe has one. */
+static void counters_are_those_of_the_process(void **state)
+{
+	const struct core_probe counter = {here.file, 0x30}, other = {here.file, 0x32};
+	const uint64_t process = fake.task->process;
+	struct perf_event_attr attr = attr_of(&here, (uint64_t)counter.offset << 32);
+	struct core_probe found;
+	int64_t event;
+
+	(void)state;
+	attr.disabled = 1;
+	assert_false(core_probe_counted(process, &counter));
+	event = try(&attr, &here);
+	assert_true(event > 0);
+	assert_true(core_probe_counted(process, &counter));
+	assert_false(core_probe_counted(process, &other));
+	assert_false(core_probe_counted(process + 1, &counter));
+	assert_int_equal(core_probe_counters(fake.task, &found, 0, 1), 1);
+	assert_int_equal(found.offset, counter.offset);
+	attr.config = other.offset << 32;
+	assert_int_equal(try(&attr, &here), -EINVAL);
+	attr.config = 0;
+	assert_int_equal(try(&attr, &here), -EINVAL);
+	attr.probe_offset = there.offset;
+	assert_true(try(&attr, &there) > 0);
+	attr.probe_offset = here.offset;
+	tree_close((uint32_t)event);
+	assert_false(core_probe_counted(process, &counter));
+	assert_true(try(&attr, &here) > 0);
+}
+
 static void counts_whatever_is_excluded(void **state)
 {
 	struct perf_event_attr attr = attr_of(&here, ENTRY);
@@ -162,6 +193,7 @@ int main(void)
 		TREE_CASE(who_comes_and_goes_is_told),
 		TREE_CASE(returns_are_awaited_while_disabled),
 		TREE_CASE(copies_are_where_their_event_is),
+		TREE_CASE(counters_are_those_of_the_process),
 		TREE_CASE(counts_whatever_is_excluded),
 	};
 

@@ -136,7 +136,7 @@ int64_t event_probe_find(const struct perf_event_attr *attr, struct core_file *t
 	error = find_file(attr->uprobe_path, &file);
 	if (error)
 		return error;
-	if ((int64_t)attr->probe_offset > file.st_size || counter)
+	if ((int64_t)attr->probe_offset > file.st_size || counter % 2)
 		return -EINVAL;
 	*to = probe.file = (struct core_file){file.st_dev, file.st_ino};
 	return check_instruction(&probe);

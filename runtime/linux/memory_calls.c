@@ -12,6 +12,7 @@
 #include "runtime/linux/event_mappings.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/memory_map.h"
+#include "runtime/linux/semaphores.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/linux/unwind.h"
 #include "runtime/linux/uprobes.h"
@@ -145,8 +146,10 @@ int64_t sys_mmap(struct thread *thread, struct syscall *call)
 {
 	int64_t result = memory_map_call(thread, call);
 
-	if (!sys_failed(result))
+	if (!sys_failed(result)) {
+		semaphores_mapped(thread, (uint64_t)result, (uint64_t)result + call->args[1]);
 		event_mapped(thread, (uint64_t)result, call->args[1]);
+	}
 	return result;
 }
 
@@ -172,6 +175,7 @@ int64_t sys_munmap(struct thread *thread, struct syscall *call)
 	if (!pages(start, call->args[1], &end))
 		return syscall_pass(thread, call);
 	window_freed(start, end);
+	semaphores_unmapped(start, end);
 	if (!known(start, end, &own))
 		return syscall_pass(thread, call);
 	translate_lock();

@@ -21,6 +21,7 @@
 #include "runtime/linux/faults.h"
 #include "runtime/linux/proc.h"
 #include "runtime/linux/task.h"
+#include "runtime/linux/semaphores.h"
 #include "runtime/linux/threads.h"
 #include "runtime/linux/uprobes.h"
 #include "runtime/pmu/tracer.h"
@@ -311,6 +312,7 @@ void tasks_instrument(struct thread *thread)
 
 	if (does.extras & CORE_EXTRA_STOPS && !set_stops(thread))
 		does.extras |= CORE_EXTRA_BREAKPOINTS;
+	semaphores_follow(thread);
 
 	if (notes_branches(task))
 		does.extras |= INSTRUMENT_STEPS;

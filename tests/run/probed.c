@@ -413,6 +413,82 @@ static void case_mappings(void)
 	say_count("made code", fd);
 }
 
+static volatile unsigned short semaphore __attribute__((section(".data.probes"))) = 0;
+
+static int open_with(uint64_t counter, int when)
+{
+	struct perf_event_attr attr = probe(called, when);
+
+	attr.disabled = 1;
+	attr.config |= counter << 32;
+	return open_event(&attr, 0, -1, -1, 0);
+}
+
+static void case_semaphore(void)
+{
+	const uint64_t counter = offset_of((const void *)(uintptr_t)&semaphore);
+	struct perf_event_attr attr = probe(called, ENTRY);
+	int fds[3];
+	pid_t pid;
+
+	close(own_event(&attr));
+	say("nobody %d\n", semaphore);
+	fds[0] = open_with(counter, ENTRY);
+	say("one %d\n", semaphore);
+	say("another: %s\n", result_name(open_with(counter + 2, ENTRY)));
+	say("none: %s\n", result_name(open_with(0, ENTRY)));
+	say("odd: %s\n", result_name(open_with(counter + 1, ENTRY)));
+	fds[1] = open_with(counter, RETURN);
+	fds[2] = open_with(counter, ENTRY);
+	need(fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0);
+	say("three %d\n", semaphore);
+	enable(fds[2]);
+	call(called, 3);
+	say_count("counted", fds[2]);
+	pid = fork();
+	if (!pid) {
+		say("in a child %d\n", semaphore);
+		_exit(0);
+	}
+	say_end("it", pid);
+	close(fds[0]), close(fds[2]);
+	say("one of them %d\n", semaphore);
+	close(fds[1]);
+	say("none left %d\n", semaphore);
+	semaphore = 7;
+	fds[0] = open_with(counter, ENTRY);
+	say("another process's, too %d\n", semaphore);
+	close(fds[0]);
+	say("and gone %d\n", semaphore);
+}
+
+static void case_semaphore_of_a_library(void)
+{
+	static const char path[] = "./plugin.so";
+	volatile unsigned short *there;
+	struct perf_event_attr attr;
+	void *handle;
+	int fd;
+
+	copy_file(getenv("PLUGIN1"), path);
+	attr = probe_in(path, offset_in(path, "plugin"));
+	attr.config = offset_in(path, "plugin_semaphore") << 32;
+	attr.disabled = 1;
+	fd = own_event(&attr);
+	for (int round = 0; round < 2; round++) {
+		handle = dlopen(path, RTLD_NOW);
+		need(handle);
+		there = dlsym(handle, "plugin_semaphore");
+		need(there);
+		say("mapped later %d\n", *there);
+		dlclose(handle);
+	}
+	handle = dlopen(path, RTLD_NOW);
+	there = dlsym(handle, "plugin_semaphore");
+	close(fd);
+	say("closed %d\n", *there);
+}
+
 /* Something else where a probe was. */
 static void case_replaced(void)
 {
@@ -469,9 +545,21 @@ static void case_processors(void)
 	}
 
 const struct test_case cases[] = {
-	CASE(count),	       CASE(group),	     CASE(returns),
-	CASE(left_by_longjmp), CASE(enabled_within), CASE(returns_in_a_child),
-	CASE(one_task),	       CASE(inherited),	     CASE(exec),
-	CASE(processors),      CASE(library),	     CASE(mappings),
-	CASE(replaced),	       CASE(_image),	     {0},
+	CASE(count),
+	CASE(group),
+	CASE(returns),
+	CASE(left_by_longjmp),
+	CASE(enabled_within),
+	CASE(returns_in_a_child),
+	CASE(one_task),
+	CASE(inherited),
+	CASE(exec),
+	CASE(processors),
+	CASE(library),
+	CASE(mappings),
+	CASE(semaphore),
+	CASE(semaphore_of_a_library),
+	CASE(replaced),
+	CASE(_image),
+	{0},
 };
