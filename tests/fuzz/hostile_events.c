@@ -65,20 +65,51 @@ static void any_sampling(struct perf_event_attr *attr)
 	attr->write_backward = one_in(10);
 }
 
-/* Of the unit that traces; there is none natively. */
-static uint32_t trace_type(void)
+static uint32_t type_of(const char *unit)
 {
-	static int type;
+	char path[64];
+	int type;
 	FILE *file;
 
-	if (type)
-		return (uint32_t)type;
-	file = fopen("/sys/bus/event_source/devices/intel_bts/type", "r");
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", unit);
+	file = fopen(path, "r");
 	if (!file || fscanf(file, "%d", &type) != 1)
 		type = PERF_TYPE_MAX;
 	if (file)
 		fclose(file);
 	return (uint32_t)type;
+}
+
+/* Of the unit that traces; there is none natively. */
+static uint32_t trace_type(void)
+{
+	static uint32_t type;
+
+	if (!type)
+		type = type_of("intel_bts");
+	return type;
+}
+
+/* Of functions that are called often, or of anything. */
+static void any_probe(struct perf_event_attr *attr)
+{
+	extern const char __executable_start[];
+	static uint32_t type;
+	const uintptr_t places[] = {(uintptr_t)work_called, (uintptr_t)work_store8,
+				    (uintptr_t)work_calls, (uintptr_t)do_read,
+				    (uintptr_t)any_number};
+
+	if (!type)
+		type = type_of("uprobe");
+	attr->type = type;
+	attr->config = below(2);
+	attr->uprobe_path = (uintptr_t) "/proc/self/exe";
+	/* As it is laid out, the offset in the file. */
+	attr->probe_offset = PICK(places) - (uintptr_t)__executable_start;
+	if (one_in(10))
+		attr->probe_offset = any_number();
+	if (one_in(20))
+		attr->uprobe_path = (uintptr_t)any_pointer(PAGE);
 }
 
 static struct perf_event_attr any_attr(void)
@@ -93,6 +124,8 @@ static struct perf_event_attr any_attr(void)
 	attr.config = any_config(attr.type);
 	if (attr.type == PERF_TYPE_BREAKPOINT)
 		any_breakpoint(&attr);
+	else if (one_in(6))
+		any_probe(&attr);
 	if (one_in(2))
 		any_sampling(&attr);
 	attr.read_format = one_in(20) ? draw() : below(32);
