@@ -29,10 +29,13 @@ void memory_identify(struct range *range, int fd, uint64_t offset)
 {
 	struct stat file = {0};
 
+	range->offset = offset;
+	/* Aliases of code have to be known; where probes are has not. */
+	if (range->kind == RANGE_PRIVATE && confined())
+		return;
 	sys(__NR_fstat, fd, &file);
 	range->device = file.st_dev;
 	range->inode = file.st_ino;
-	range->offset = offset;
 }
 
 /* Of what is mapped there; its path may be another file's by now. */
@@ -64,7 +67,7 @@ void memory_identify_all(void)
 	struct maps_entry entry;
 	struct maps_file file;
 
-	if (!maps_open(&reader))
+	if (confined() || !maps_open(&reader))
 		return;
 	while (maps_next(&reader, &entry, &file))
 		if (entry.prot & PROT_EXEC && file.inode && !file.shared && map_has_room() &&

@@ -103,7 +103,7 @@ static void split(uint64_t at)
 
 static bool is_of_file(const struct range *range)
 {
-	return range->kind == RANGE_SHARED || range->inode;
+	return range->kind == RANGE_SHARED || range->inode || range->file;
 }
 
 static bool continues(const struct range *a, const struct range *b)

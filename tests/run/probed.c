@@ -239,8 +239,8 @@ static void with_thread(void)
 	need(!pthread_join(thread, NULL));
 }
 
-/* With an event that is not inherited: where all are, the kernel lets parent and child change theirs, and then
- * takes the child's probe for the parent's and removes it. */
+/* With an event that is not inherited: where all are, the kernel loses now and then what a child counts, as if
+ * it took its probe for its parent's. */
 static void tasks(int inherit)
 {
 	struct perf_event_attr attr = probe(called, ENTRY);

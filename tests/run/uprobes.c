@@ -28,6 +28,7 @@ enum {
 	CODE = 1 << 20,
 	FUNCTION = 16,
 	FUNCTIONS = CODE / FUNCTION,
+	LAST = FUNCTIONS - 1,
 	ENTRY = 0,
 	RETURN = 1,
 };
@@ -37,10 +38,11 @@ typedef int function(int);
 static char path[] = "/tmp/tally-uprobes-XXXXXX";
 static char *code;
 
-/* lea 1(%rdi), %eax; ret: each is FUNCTION bytes behind the other. */
+/* lea 1(%rdi), %eax; ret: each is FUNCTION bytes behind the other. The last one is mov (%rsp), %rax; ret. */
 static int make_code(void **state)
 {
 	static const unsigned char next[FUNCTION] = {0x8d, 0x47, 0x01, 0xc3};
+	static const unsigned char last[] = {0x48, 0x8b, 0x04, 0x24, 0xc3};
 	const int fd = mkstemp(path);
 
 	(void)state;
@@ -49,6 +51,8 @@ static int make_code(void **state)
 	for (int i = 0; i < FUNCTIONS; i++)
 		if (write(fd, next, sizeof(next)) != sizeof(next))
 			return -1;
+	if (pwrite(fd, last, sizeof(last), LAST * FUNCTION) != sizeof(last))
+		return -1;
 	code = mmap(NULL, CODE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	close(fd);
 	return code == MAP_FAILED ? -1 : 0;
@@ -171,6 +175,21 @@ static void places(void **state)
 	}
 	close(entered), close(returned);
 	munmap(calls, 2 * AT);
+}
+
+/* What a function sees of its caller, and so whoever unwinds, is as if nobody saw it return. */
+__attribute__((noipa)) static void stack(void **state)
+{
+	const int returned = open_probe(LAST, RETURN);
+	uintptr_t back;
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		back = ((uintptr_t(*)(void))(uintptr_t)(code + LAST * FUNCTION))();
+		assert_true(back - (uintptr_t)stack < 4096);
+	}
+	assert_int_equal(count_of(returned), 10);
+	close(returned);
 }
 
 static volatile sig_atomic_t ticks;
@@ -310,8 +329,9 @@ static void slowly(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(places), cmocka_unit_test(interrupted), cmocka_unit_test(threads),
-		cmocka_unit_test(beside), cmocka_unit_test(slowly),	 cmocka_unit_test(many),
+		cmocka_unit_test(stack),   cmocka_unit_test(places), cmocka_unit_test(interrupted),
+		cmocka_unit_test(threads), cmocka_unit_test(beside), cmocka_unit_test(slowly),
+		cmocka_unit_test(many),
 	};
 
 	return cmocka_run_group_tests_name("run/uprobes", tests, make_code, remove_code);
