@@ -270,7 +270,7 @@ static void leave(struct core_event *event)
 
 	if (task) {
 		if (event->state == CORE_ACTIVE)
-			core_count_out(task, event);
+			core_count_out(task, event, CORE_OFF);
 		core_detach_event(task, event);
 	}
 	core_leave_group(task, event);

@@ -53,7 +53,7 @@ void core_switch_off(const struct core_task *task, struct core_event *event)
 {
 	if (!core_enabled(event) && event->state != CORE_ERROR)
 		return;
-	core_schedule_off(task, event);
+	core_schedule_off(task, event, CORE_OFF);
 	core_count_state(task, event, CORE_OFF);
 }
 

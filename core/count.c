@@ -103,9 +103,9 @@ static inline void count_out(const struct core_task *task, struct core_event *ev
 		core_page_update(event);
 }
 
-void core_count_out(const struct core_task *task, struct core_event *event)
+void core_count_out(const struct core_task *task, struct core_event *event, enum core_state state)
 {
-	count_out(task, event, CORE_INACTIVE);
+	count_out(task, event, state);
 }
 
 void core_count_group_in(const struct core_task *task, struct core_event *leader)

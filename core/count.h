@@ -48,7 +48,7 @@ static inline uint64_t core_count_counter(const struct core_task *task,
 
 /* It counts, and stops to; those of a group that are enabled begin, and those that count stop, to
  * be in @state. */
-void core_count_out(const struct core_task *task, struct core_event *event);
+void core_count_out(const struct core_task *task, struct core_event *event, enum core_state state);
 void core_count_group_in(const struct core_task *task, struct core_event *leader);
 void core_count_group_out(const struct core_task *task, struct core_event *leader,
 			  enum core_state state);

@@ -223,7 +223,7 @@ static void end_events(struct core_task *task, bool exec)
 	core_for_each_newest(event, task) {
 		if (!ends(event, exec))
 			continue;
-		core_schedule_off(task, event);
+		core_schedule_off(task, event, CORE_OFF);
 		if (event->parent) {
 			retire_copy(task, event);
 			continue;

@@ -181,6 +181,31 @@ static void times_of_one_just_enabled(void **state)
 			ring.page->time_enabled + 100);
 	core_disable(event, false);
 	assert_in_range(ring.page->time_enabled, 1, 1000);
+	assert_int_equal(ring.page->time_enabled, ring.page->time_running);
+}
+
+/* Who finds the times apart takes the count for an estimate: however a group is switched. */
+static void times_of_a_group_are_the_same(void **state)
+{
+	struct perf_event_attr attr = test_instructions();
+	uint32_t events[2];
+	struct fake_ring rings[2];
+
+	(void)state;
+	events[0] = tree_open(&attr, fake.task, -1, 0);
+	events[1] = tree_open(&attr, fake.task, -1, events[0]);
+	for (unsigned int which = 0; which < 2; which++)
+		rings[which] = fake_map(events[which], 0, true);
+	fake.tick = 3;
+	for (unsigned int i = 0; i < 16; i++) {
+		if (i & 4)
+			core_enable(events[i >> 1 & 1], i & 1);
+		else
+			core_disable(events[i >> 1 & 1], i & 1);
+		for (unsigned int which = 0; which < 2; which++)
+			assert_int_equal(rings[which].page->time_enabled,
+					 rings[which].page->time_running);
+	}
 }
 
 /* What passes in system calls is not the task's, also for who reads the page behind one. */
@@ -343,6 +368,7 @@ int main(void)
 		CASE(counts),
 		CASE(times),
 		CASE(times_of_one_just_enabled),
+		CASE(times_of_a_group_are_the_same),
 		CASE(times_behind_a_system_call),
 		CASE(times_do_not_go_back),
 		CASE(counts_while_somebody_samples),

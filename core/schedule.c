@@ -61,14 +61,13 @@ struct core_task *core_event_lock(const struct core_event *event)
 
 /* ---- in and out ---- */
 
-void core_schedule_off(const struct core_task *task, struct core_event *event)
+void core_schedule_off(const struct core_task *task, struct core_event *event,
+		       enum core_state state)
 {
-	if (event->leader != core_index(event)) {
-		if (event->state == CORE_ACTIVE)
-			core_count_out(task, event);
-		return;
-	}
-	core_count_group_out(task, event, CORE_INACTIVE);
+	if (event->state == CORE_ACTIVE)
+		core_count_out(task, event, state);
+	if (event->leader == core_index(event))
+		core_count_group_out(task, event, CORE_INACTIVE);
 }
 
 /* ---- who may ---- */
@@ -138,7 +137,7 @@ static inline bool is_here(const struct core_task *task, struct core_event *lead
 
 static void fail(const struct core_task *task, struct core_event *leader)
 {
-	core_schedule_off(task, leader);
+	core_schedule_off(task, leader, CORE_ERROR);
 	core_count_state(task, leader, CORE_ERROR);
 	core_poll_wake(leader);
 }
@@ -158,13 +157,13 @@ static void tell_of_crowd(void)
 static void consider(struct core_task *task, struct core_event *leader, struct room *room)
 {
 	if (!is_here(task, leader) || !core_enabled(leader)) {
-		core_schedule_off(task, leader);
+		core_schedule_off(task, leader, CORE_INACTIVE);
 	} else if (take_room(room, leader)) {
 		core_count_group_in(task, leader);
 	} else if (leader->attr.pinned) {
 		fail(task, leader);
 	} else {
-		core_schedule_off(task, leader);
+		core_schedule_off(task, leader, CORE_INACTIVE);
 		room->full = true;
 		task->crowded = true;
 		tell_of_crowd();
@@ -354,7 +353,7 @@ static bool is_roomy(const struct core_task *task)
 static inline void consider_alone(const struct core_task *task, struct core_event *leader)
 {
 	if (!is_here(task, leader))
-		core_schedule_off(task, leader);
+		core_schedule_off(task, leader, CORE_INACTIVE);
 	else if (core_enabled(leader)) /* else it has been put off when it was disabled */
 		core_count_group_in(task, leader);
 }

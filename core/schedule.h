@@ -30,8 +30,12 @@ void core_schedule_group(struct core_task *task, struct core_event *leader);
 /* The same when @leader, or a member, has just come: without a look at all others. */
 void core_schedule_more(struct core_task *task, struct core_event *leader);
 
-/* Puts a whole group, or a member, off: it is still enabled. */
-void core_schedule_off(const struct core_task *task, struct core_event *event);
+/*
+ * Puts a whole group, or a member, off. @event is in @state then, at once: were it enabled in between,
+ * its page would tell of time in which it did not run.
+ */
+void core_schedule_off(const struct core_task *task, struct core_event *event,
+		       enum core_state state);
 
 /* Disables @event: with a leader its group stops. core_schedule() is to follow. */
 void core_switch_off(const struct core_task *task, struct core_event *event);
