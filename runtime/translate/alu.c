@@ -123,8 +123,18 @@ bool alu_shifts(unsigned int which)
 	return shifts[which];
 }
 
-/* Rotations set CF and OF alone; by a constant other than 1, for which OF is undefined, some
- * processors leave it and some do what they do by cl. */
+/* Rotations by a constant other than 1, for which OF is undefined: AMD's processors do what they do
+ * by cl, which makes OF of the two upper bits, and Intel's leave it. */
+static bool constant_sets_of(void)
+{
+	uint32_t turned = 1u << 29;
+	bool set;
+
+	__asm__("testl %1, %1; roll $2, %1; seto %0" : "=q"(set), "+r"(turned) : : "cc");
+	return set;
+}
+
+/* Rotations set CF and OF alone. */
 void alu_shift(unsigned int which, uint64_t *a, uint64_t by, unsigned int size, bool constant,
 	       uint64_t *flags)
 {
@@ -136,7 +146,7 @@ void alu_shift(unsigned int which, uint64_t *a, uint64_t by, unsigned int size, 
 		return;
 	shifts[which](a, by, size, &all);
 	if (rotates)
-		sets = constant && by != 1 ? CF : CF | OF;
+		sets = constant && by != 1 && !constant_sets_of() ? CF : CF | OF;
 	*flags = (*flags & ~sets) | (all & sets);
 }
 

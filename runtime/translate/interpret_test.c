@@ -8,6 +8,7 @@
  */
 #include "runtime/translate/test_host.h"
 
+#include <cpuid.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,8 +155,16 @@ static uint64_t counted(const uint8_t *code, bool taken)
 	return kinds;
 }
 
+static bool is_amd(void)
+{
+	unsigned int a, name = 0, c, d;
+
+	__cpuid(0, a, name, c, d);
+	return name == signature_AMD_ebx;
+}
+
 /* Flags of which the manuals say what the instruction does to them, or on which all processors agree
- * with themselves: a bit test and a rotation by a constant are done in another way. */
+ * with themselves: a bit test is done in another way, and so is a rotation by a constant, but by AMD's. */
 static uint64_t known_flags(const uint8_t *code)
 {
 	struct insn insn;
@@ -166,7 +175,7 @@ static uint64_t known_flags(const uint8_t *code)
 	rotates = insn.map == 0 && (insn.opcode == 0xc0 || insn.opcode == 0xc1) &&
 		  (insn.modrm >> 3 & 7) < 4;
 	tests = insn.map == 1 && (insn.opcode == 0xa3 || insn.opcode == 0xba);
-	return DF | (rotates ? STATUS & ~OF : tests ? CF | ZF : STATUS);
+	return DF | (rotates && !is_amd() ? STATUS & ~OF : tests ? CF | ZF : STATUS);
 }
 
 static bool has_stored(void)
