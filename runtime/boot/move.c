@@ -22,7 +22,6 @@
 #include "runtime/sys.h"
 
 extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
-extern const char _edata[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
 static uint64_t size(void)
@@ -61,15 +60,18 @@ static bool map_segment(const Elf64_Phdr *segment, uint64_t base, int fd)
 	return true;
 }
 
-/* What is needed for sure of the memory that no file fills: the first thread's slot, and what lies
- * behind the data. */
+/* What is small of the variables that no file fills lies at the end, in pages. */
+#define SMALL (2 * PAGE)
+
+/* What is needed for sure of the memory that no file fills: the first thread's slot, and small
+ * variables. */
 static void populate(uint64_t distance)
 {
 	const uint64_t slot = (uint64_t)slot_first + distance;
 
 	sys(__NR_madvise, slot, SLOT_HEAD, MADV_POPULATE_WRITE);
 	sys(__NR_madvise, slot + SLOT_SIZE - BOOT_STACK, BOOT_STACK, MADV_POPULATE_WRITE);
-	sys(__NR_madvise, PAGE_UP(_edata) + distance, PAGE, MADV_POPULATE_WRITE);
+	sys(__NR_madvise, PAGE_UP(_end) - SMALL + distance, SMALL, MADV_POPULATE_WRITE);
 }
 
 static bool map(uint64_t base, int fd)

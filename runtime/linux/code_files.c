@@ -6,10 +6,11 @@
 #include <linux/time.h>
 #include <linux/time_types.h>
 
+#include "runtime/linux/memory.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
 
-static struct store_file files[CODE_FILES_MAX];
+static _Alignas(PAGE) struct store_file files[CODE_FILES_MAX];
 static uint32_t nr_files; /* 0: nobody asks */
 static uint64_t began;	  /* in nanoseconds */
 

@@ -288,7 +288,7 @@ static bool is_worth(const struct cache *cache)
 }
 
 /* With the translator locked, as the map stays what it is. */
-static struct image leaving;
+static _Alignas(PAGE) struct image leaving;
 
 static void add_range(const struct range *range)
 {
@@ -363,7 +363,7 @@ static bool is_empty(const uint64_t *page)
 
 static bool put_instead(uint64_t word, uint64_t size, uint64_t offset)
 {
-	static uint64_t page[PAGE / sizeof(uint64_t)];
+	static _Alignas(PAGE) uint64_t page[PAGE / sizeof(uint64_t)];
 
 	for (unsigned int i = 0; i < PAGE / sizeof(*page); i++)
 		page[i] = word;

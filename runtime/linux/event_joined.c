@@ -398,7 +398,7 @@ static bool listens(const struct joined *item)
 /* A ring is of whole words, and so are records: a header lies in one piece. */
 static void forward_record(const struct joined *item, uint64_t at, uint64_t size)
 {
-	static _Alignas(8) char record[UINT16_MAX + 1];
+	static _Alignas(PAGE) char record[UINT16_MAX + 1];
 	const uint64_t left = -at & (item->page->data_size - 1);
 	const uint64_t first = left && left < size ? left : size;
 	struct perf_event_header *header = (struct perf_event_header *)record;

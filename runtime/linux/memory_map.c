@@ -12,7 +12,7 @@
 /* As many as the kernel allows a process mappings by default, half of it. */
 #define RANGES_MAX 32768
 
-static struct range ranges[RANGES_MAX];
+static _Alignas(PAGE) struct range ranges[RANGES_MAX];
 static size_t nr_ranges;
 
 /* The first range that ends behind @at. */
@@ -35,17 +35,18 @@ static size_t find(uint64_t at)
  * All as it was before the change that is being made, while a child of vfork(2) is there: it changes
  * its parent's map, and may be killed in the middle of moving it.
  */
+static _Alignas(PAGE) struct range before_ranges[RANGES_MAX];
+
 static struct {
 	bool holds;
 	size_t nr;
-	struct range ranges[RANGES_MAX];
 } before;
 
 static void begin_moving(void)
 {
 	if (!lock_is_noted())
 		return;
-	memcpy(before.ranges, ranges, nr_ranges * sizeof(*ranges));
+	memcpy(before_ranges, ranges, nr_ranges * sizeof(*ranges));
 	before.nr = nr_ranges;
 	__atomic_store_n(&before.holds, true, __ATOMIC_RELEASE);
 }
@@ -75,7 +76,7 @@ static void delete (size_t from, size_t to)
 void map_interrupted(void)
 {
 	if (before.holds) {
-		memcpy(ranges, before.ranges, before.nr * sizeof(*ranges));
+		memcpy(ranges, before_ranges, before.nr * sizeof(*ranges));
 		nr_ranges = before.nr;
 		before.holds = false;
 	}

@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "runtime/string.h"
+#include "runtime/linux/memory.h"
 
 /* The runtime's memory lies together (apart.c): of a thousand threads the slots are one piece. What has no
  * room here is not protected. */
@@ -21,10 +21,11 @@ struct piece {
 	uint64_t start, end;
 };
 
-static struct copy {
-	size_t nr;
-	struct piece pieces[PIECES];
-} copies[2];
+/* The copies side by side: most processes have few pieces, on one page. */
+static _Alignas(PAGE) struct copied {
+	struct piece of[2];
+} pieces[PIECES];
+static size_t nr_pieces[2];
 
 /* Its last bit says which copy is read. */
 static uint64_t changes;
@@ -32,14 +33,14 @@ static uint64_t changes;
 uint64_t own_end;
 
 /* The first piece that ends behind @at. One that is changing is no more than wrong. */
-static size_t find(const struct copy *copy, uint64_t at)
+static size_t find(unsigned int copy, uint64_t at)
 {
-	size_t low = 0, high = __atomic_load_n(&copy->nr, __ATOMIC_RELAXED);
+	size_t low = 0, high = __atomic_load_n(&nr_pieces[copy], __ATOMIC_RELAXED);
 
 	while (low < high) {
 		const size_t middle = (low + high) / 2;
 
-		if (__atomic_load_n(&copy->pieces[middle].end, __ATOMIC_RELAXED) > at)
+		if (__atomic_load_n(&pieces[middle].of[copy].end, __ATOMIC_RELAXED) > at)
 			high = middle;
 		else
 			low = middle + 1;
@@ -47,41 +48,55 @@ static size_t find(const struct copy *copy, uint64_t at)
 	return low;
 }
 
-/* Replaces @old pieces from the one at @at by @nr others. */
-static void replace(struct copy *copy, size_t at, size_t old, const struct piece *with, size_t nr)
+static void move(unsigned int copy, size_t to, size_t from)
 {
-	if (copy->nr - old + nr > PIECES)
-		nr--;
-	memmove(&copy->pieces[at + nr], &copy->pieces[at + old],
-		(copy->nr - at - old) * sizeof(*with));
-	memcpy(&copy->pieces[at], with, nr * sizeof(*with));
-	__atomic_store_n(&copy->nr, copy->nr - old + nr, __ATOMIC_RELAXED);
+	const size_t nr = nr_pieces[copy];
+
+	if (to < from)
+		for (; from < nr; from++, to++)
+			pieces[to].of[copy] = pieces[from].of[copy];
+	else if (to > from)
+		for (size_t i = nr; i > from; i--)
+			pieces[i - 1 + to - from].of[copy] = pieces[i - 1].of[copy];
 }
 
-static void add(struct copy *copy, uint64_t start, uint64_t end)
+/* Replaces @old pieces from the one at @at by @nr others. */
+static void replace(unsigned int copy, size_t at, size_t old, const struct piece *with, size_t nr)
+{
+	const size_t had = nr_pieces[copy];
+
+	if (had - old + nr > PIECES)
+		nr--;
+	move(copy, at + nr, at + old);
+	for (size_t i = 0; i < nr; i++)
+		pieces[at + i].of[copy] = with[i];
+	__atomic_store_n(&nr_pieces[copy], had - old + nr, __ATOMIC_RELAXED);
+}
+
+static void add(unsigned int copy, uint64_t start, uint64_t end)
 {
 	/* With what ends where it begins, and up to what begins where it ends. */
 	const size_t at = find(copy, start ? start - 1 : 0);
 	struct piece all = {start, end};
 	size_t behind = at;
 
-	for (; behind < copy->nr && copy->pieces[behind].start <= end; behind++) {
-		if (copy->pieces[behind].start < all.start)
-			all.start = copy->pieces[behind].start;
-		if (copy->pieces[behind].end > all.end)
-			all.end = copy->pieces[behind].end;
+	for (; behind < nr_pieces[copy] && pieces[behind].of[copy].start <= end; behind++) {
+		if (pieces[behind].of[copy].start < all.start)
+			all.start = pieces[behind].of[copy].start;
+		if (pieces[behind].of[copy].end > all.end)
+			all.end = pieces[behind].of[copy].end;
 	}
 	replace(copy, at, behind - at, &all, 1);
 }
 
-static void take_out(struct copy *copy, uint64_t start, uint64_t end)
+static void take_out(unsigned int copy, uint64_t start, uint64_t end)
 {
 	const size_t at = find(copy, start);
 	struct piece left[2];
 	size_t behind = at, nr = 0;
 
-	for (; behind < copy->nr && copy->pieces[behind].start < end; behind++) {
-		const struct piece piece = copy->pieces[behind];
+	for (; behind < nr_pieces[copy] && pieces[behind].of[copy].start < end; behind++) {
+		const struct piece piece = pieces[behind].of[copy];
 
 		if (piece.start < start)
 			left[nr++] = (struct piece){piece.start, start};
@@ -92,13 +107,13 @@ static void take_out(struct copy *copy, uint64_t start, uint64_t end)
 }
 
 /* From here on the other copy is read, with all that has been done to it. */
-static struct copy *change(void)
+static unsigned int change(void)
 {
 	const uint64_t now = changes + 1;
 
 	__atomic_store_n(&changes, now, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return &copies[~now & 1];
+	return ~now & 1;
 }
 
 void own_add(uint64_t start, uint64_t end)
@@ -118,7 +133,7 @@ void own_remove(uint64_t start, uint64_t end)
 void own_clear(void)
 {
 	for (unsigned int i = 0; i < 2; i++)
-		__atomic_store_n(&change()->nr, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&nr_pieces[change()], 0, __ATOMIC_RELAXED);
 }
 
 uint64_t own_before(uint64_t start, uint64_t size)
@@ -128,13 +143,13 @@ uint64_t own_before(uint64_t start, uint64_t size)
 	do {
 		before = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
 
-		const struct copy *copy = &copies[before & 1];
+		const unsigned int copy = before & 1;
 		const size_t at = find(copy, start);
 
 		now = size;
-		if (at < __atomic_load_n(&copy->nr, __ATOMIC_RELAXED)) {
+		if (at < __atomic_load_n(&nr_pieces[copy], __ATOMIC_RELAXED)) {
 			const uint64_t first =
-				__atomic_load_n(&copy->pieces[at].start, __ATOMIC_RELAXED);
+				__atomic_load_n(&pieces[at].of[copy].start, __ATOMIC_RELAXED);
 
 			if (first <= start)
 				now = 0;

@@ -6,7 +6,7 @@
 
 enum { STOPS_MAX = 16384 };
 
-static uint64_t stops[STOPS_MAX]; /* ascending */
+static _Alignas(PAGE_SIZE) uint64_t stops[STOPS_MAX]; /* ascending */
 static unsigned int nr_stops;
 
 /* Of the first one that is not below @pc. */

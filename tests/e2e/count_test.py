@@ -177,9 +177,8 @@ def case_gzip_as_callgrind_counts_it():
 
 
 # Of the memory of the runtime: what its boot touches before it can ask for it, scattered variables, and
-# where something else is counted what begins another code cache. Of an image that are some 35, and that
-# of which the runtime's pieces are known (own_memory.c) some 6.
-FEW_FAULTS = 50
+# where something else is counted what begins another code cache.
+FEW_FAULTS = 40
 
 
 def page_faults(events, *command, under=()):
