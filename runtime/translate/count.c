@@ -234,7 +234,7 @@ void count_entry(struct builder *b)
 	}
 	if (count_keeps_near(b) && count_leads_too_far(b))
 		count_set_mark(b, MARK_LOOKS);
-	if (count_keeps_near(b) && count_must_look(b)) {
+	if (count_keeps_near(b) && (count_must_look(b) || count_looks_early(b))) {
 		count_set_mark(b, MARK_ENTERED);
 		count_set_mark(b, MARK_LOOKS);
 	}

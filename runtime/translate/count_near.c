@@ -156,6 +156,41 @@ bool count_leads_too_far(const struct builder *b)
 	return false;
 }
 
+/*
+ * The jcc that goes by the flags of the instruction at hand, with some between that leave flags
+ * alone. Returns which it is from here on, 0: there is none.
+ */
+static unsigned int jcc_behind(struct builder *b, uint64_t *target)
+{
+	enum { MOST = 4 };
+	uint64_t pc = b->pc + b->insn.length;
+	uint8_t read, written;
+	struct insn insn;
+
+	for (unsigned int n = 2; n <= MOST && due_look(b, pc, &insn); n++, pc += insn.length) {
+		if (insn.class == INSN_JCC) {
+			*target = insn_target(&insn, pc);
+			return n;
+		}
+		insn_flags(&insn, &read, &written);
+		if (insn.class != INSN_PLAIN || written)
+			break;
+	}
+	return 0;
+}
+
+bool count_looks_early(struct builder *b)
+{
+	uint64_t target;
+	unsigned int n;
+
+	if (b->insn.class != INSN_PLAIN || due_flags_set(&b->insn) != DUE_FLAGS ||
+	    vectors_asked(b) || count_jcc_follows(b, &target))
+		return false;
+	n = jcc_behind(b, &target);
+	return n && (b->count.gone + n > COUNT_FAR || count_too_far(b, target, n));
+}
+
 bool count_must_look(const struct builder *b)
 {
 	return b->count.gone >= COUNT_LIMIT;

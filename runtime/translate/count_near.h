@@ -30,6 +30,9 @@ bool count_too_far(const struct builder *b, uint64_t target, unsigned int more);
 /* Whether this is the place to look for where the instruction at hand leads, */
 bool count_leads_too_far(const struct builder *b);
 
+/* or where a jcc leads that comes soon: here flags are dead, and there they are not, */
+bool count_looks_early(struct builder *b);
+
 /* or wherever it leads. */
 bool count_must_look(const struct builder *b);
 
