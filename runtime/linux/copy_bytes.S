@@ -7,14 +7,35 @@
 	.globl	copy_faulty, copy_faulty_end, copy_faulted
 	.hidden	copy_faulty, copy_faulty_end, copy_faulted
 
-/* int64_t copy_bytes(void *to, const void *from, size_t size) */
+/*
+ * int64_t copy_bytes(void *to, const void *from, size_t size): most are a few words, for which rep
+ * takes several times as long to begin as all the rest.
+ */
 	.globl	copy_bytes
 	.hidden	copy_bytes
 	.type	copy_bytes, @function
 copy_bytes:
 	mov	%rdx, %rcx
 copy_faulty:
-	rep movsb
+	cmp	$128, %rcx
+	ja	4f
+	sub	$8, %rcx
+	jb	2f
+1:	mov	(%rsi), %rax
+	mov	%rax, (%rdi)
+	add	$8, %rsi
+	add	$8, %rdi
+	sub	$8, %rcx
+	jae	1b
+2:	add	$8, %rcx
+	jz	4f
+3:	movzbl	(%rsi), %eax
+	mov	%al, (%rdi)
+	inc	%rsi
+	inc	%rdi
+	dec	%rcx
+	jnz	3b
+4:	rep movsb
 	xor	%eax, %eax
 	ret
 	.size	copy_bytes, . - copy_bytes
