@@ -611,7 +611,8 @@ static bool plain(struct at *at)
 	return false;
 }
 
-static void take_prefixes(struct at *at)
+/* Those but REX; returns whether operands have 16 bits. */
+static bool take_legacy_prefixes(struct at *at)
 {
 	bool is_word = false;
 
@@ -632,10 +633,20 @@ static void take_prefixes(struct at *at)
 	/* A return that was made for old processors. */
 	if (at->next[0] == 0xf3 && at->next[1] == 0xc3)
 		at->next++;
-	if ((*at->next & 0xf0) == 0x40) {
-		at->rex = *at->next++;
-		at->has_rex = true;
-	}
+	return is_word;
+}
+
+static bool may_be_prefix(uint8_t byte)
+{
+	return byte == 0x66 || byte == 0x64 || byte == 0x2e || byte == 0x3e || byte == 0xf3;
+}
+
+static void take_prefixes(struct at *at)
+{
+	const bool is_word = may_be_prefix(*at->next) && take_legacy_prefixes(at);
+
+	at->has_rex = (*at->next & 0xf0) == 0x40;
+	at->rex = at->has_rex ? *at->next++ : 0;
 	at->size = at->rex & REX_W ? 8 : is_word ? 2 : 4;
 }
 
@@ -646,7 +657,14 @@ static bool is_endbr(const uint8_t *code)
 
 uint64_t interpret(struct regs *regs, const uint8_t code[INTERPRET_ROOM])
 {
-	struct at at = {.regs = regs, .code = code, .next = code, .flags = regs->rflags};
+	struct at at;
+
+	/* The rest is set before it is asked for. */
+	at.regs = regs;
+	at.code = at.next = code;
+	at.flags = regs->rflags;
+	at.kinds = 0;
+	at.fs = false;
 
 	if (is_endbr(code)) {
 		at.next += 4;
