@@ -8,6 +8,7 @@
 #include "core/core.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/fork_locks.h"
+#include "runtime/linux/memory.h"
 #include "runtime/linux/proc_maps.h"
 #include "runtime/lock.h"
 #include "runtime/sys.h"
@@ -20,7 +21,7 @@ struct semaphore {
 	uint64_t at; /* where it is one higher; 0: nowhere */
 };
 
-static struct semaphore semaphores[SEMAPHORES];
+static _Alignas(PAGE) struct semaphore semaphores[SEMAPHORES];
 static uint32_t nr_semaphores;
 struct lock semaphores_lock;
 

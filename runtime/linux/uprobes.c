@@ -30,11 +30,11 @@ enum {
 /* ---- where they are ---- */
 
 /* Of all threads, and those that were: with the translator's lock. */
-static struct core_probe places[PLACES_MAX];
+static _Alignas(PAGE) struct core_probe places[PLACES_MAX];
 static uint32_t nr_places;
 /* Which they are, by a hash: less 1, and 0 is none. */
 enum { HASHED = 2 * PLACES_MAX };
-static uint16_t by_hash[HASHED];
+static _Alignas(PAGE) uint16_t by_hash[HASHED];
 
 /* There was no room for one more stop, so each instruction is looked at. */
 static bool crowded;
