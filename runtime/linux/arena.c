@@ -475,7 +475,10 @@ bool arena_alive(uint32_t page)
 	if (is_ours(page) || is_locked(page))
 		return true;
 	giver = __atomic_load_n(&thread_at(page)->handed_over, __ATOMIC_ACQUIRE);
-	return giver == ARENA_EXPECTED || (giver && arena_owner_alive(giver));
+	if (giver == ARENA_EXPECTED || (giver && arena_owner_alive(giver)))
+		return true;
+	/* It may have arrived in between. */
+	return is_locked(page);
 }
 
 void arena_expect(struct thread *thread)
