@@ -149,7 +149,15 @@ static inline uint64_t core_kind_bit(unsigned int kind)
 #define CORE_KINDS_EXACT    (CORE_KIND_BIT(CORE_FP_512_HALF + 1) - 1)
 #define CORE_KINDS_FLOATING (CORE_KINDS_EXACT & ~(CORE_KIND_BIT(CORE_FP_SCALAR_DOUBLE) - 1))
 #define CORE_KINDS_MODEL    ((CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1) & ~CORE_KINDS_EXACT)
-#define CORE_KINDS_CLOCKS   (CORE_KIND_BIT(CORE_TASK_CLOCK) | CORE_KIND_BIT(CORE_CPU_CLOCK))
+/* What the model tells by where code goes, whatever its operands are. */
+#define CORE_KINDS_CODE                                                                            \
+	(CORE_KIND_BIT(CORE_BRANCH_MISSES) | CORE_KIND_BIT(CORE_BRANCH_MISSES_CONDITIONAL) |       \
+	 CORE_KIND_BIT(CORE_L1I_LOADS) | CORE_KIND_BIT(CORE_L1I_LOAD_MISSES) |                     \
+	 CORE_KIND_BIT(CORE_ITLB_LOADS) | CORE_KIND_BIT(CORE_ITLB_LOAD_MISSES))
+#define CORE_KINDS_OPERANDS                                                                        \
+	(CORE_KIND_BIT(CORE_LOADS) | CORE_KIND_BIT(CORE_STORES) |                                  \
+	 (CORE_KINDS_MODEL & ~CORE_KINDS_CODE))
+#define CORE_KINDS_CLOCKS (CORE_KIND_BIT(CORE_TASK_CLOCK) | CORE_KIND_BIT(CORE_CPU_CLOCK))
 #define CORE_KINDS_FAULTS                                                                          \
 	(CORE_KIND_BIT(CORE_PAGE_FAULTS) | CORE_KIND_BIT(CORE_PAGE_FAULTS_MIN) |                   \
 	 CORE_KIND_BIT(CORE_PAGE_FAULTS_MAJ))

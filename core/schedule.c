@@ -242,13 +242,17 @@ static uint64_t extras_of(const struct core_event *event)
 	return extras;
 }
 
-/* What @event counts. Beside that, only the model knows how far away a sample's operand was. */
+/* What @event counts. Beside that, only the model knows how far away a sample's operand was; and of what it
+ * counts itself where that is, if it is told of operands. */
 static uint64_t wanted_by(const struct core_event *event)
 {
 	const uint64_t access =
 		PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT;
+	const uint64_t place =
+		PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE;
+	const bool is_of_code = core_kind_bit(event->kind) & CORE_KINDS_CODE;
 	const bool asks = event->period && event->kind < CORE_HARDWARE_KINDS &&
-			  event->attr.sample_type & access;
+			  event->attr.sample_type & (is_of_code ? access | place : access);
 
 	if (core_is_sum(event->kind))
 		return core_sum_kinds(event->kind);

@@ -316,15 +316,8 @@ void tasks_instrument(struct thread *thread)
 
 	if (notes_branches(task))
 		does.extras |= INSTRUMENT_STEPS;
-	if (traced && !(task->wanted & (CORE_KINDS_EXACT | CORE_KINDS_MODEL)))
-		does.extras |= INSTRUMENT_BRANCHES;
 	if (translate_instrument(thread, &does))
 		return;
-	if (does.extras & INSTRUMENT_BRANCHES) {
-		does.extras &= ~INSTRUMENT_BRANCHES;
-		if (translate_instrument(thread, &does))
-			return;
-	}
 	/* Where there is no memory for the model, what is exact is counted all the same. */
 	does.counted &= CORE_KINDS_EXACT;
 	translate_instrument(thread, &does);

@@ -179,17 +179,18 @@ static struct cache *make(const struct instrumentation *does)
 /*
  * The model counts everything at once, but for floating point, and looks for overflows itself: one
  * cache does for all who count, and one for who waits for a counter, and so has to see each record
- * (pmu/tracer.h).
+ * (pmu/tracer.h). Where nobody asks for what operands are needed for, one does that tells of none.
  */
 static struct instrumentation usual(const struct instrumentation *does)
 {
-	const uint64_t apart = CORE_KINDS_FLOATING & ~does->counted;
+	const uint64_t operands = does->counted & CORE_KINDS_OPERANDS ? 0 : CORE_KINDS_OPERANDS;
+	const uint64_t apart = (CORE_KINDS_FLOATING & ~does->counted) | operands;
 
 	if (!(does->counted & CORE_KINDS_MODEL))
 		return *does;
 	return (struct instrumentation){
 		.counted = ALL_KINDS & ~apart,
-		.checked = does->checked ? ALL_KINDS : 0,
+		.checked = does->checked ? ALL_KINDS & ~operands : 0,
 		.extras = does->extras,
 	};
 }

@@ -181,7 +181,7 @@ static void see(struct ahead *a, const struct insn *insn, const struct insn_effe
 
 static bool has_operands(const struct builder *b)
 {
-	return !(b->cache->does.extras & INSTRUMENT_BRANCHES);
+	return b->cache->does.counted & CORE_KINDS_OPERANDS;
 }
 
 /* What is to come, as far as it is sure to be what is executed. */

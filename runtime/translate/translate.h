@@ -68,8 +68,6 @@ struct instrumentation {
  * counts, and checks, before each few. */
 #define INSTRUMENT_STEPS (1UL << 32)
 #define INSTRUMENT_FINE	 (1UL << 33)
-/* And a trace that tells where branches lead, and of no operands: nobody can model it. */
-#define INSTRUMENT_BRANCHES (1UL << 34)
 
 /*
  * From when it next enters translated code on, @thread, the caller, runs in code that does at least

@@ -183,7 +183,7 @@ static bool is_refused(uint64_t program)
 	/* The same cache as that of counts(), since there are few. */
 	const uint64_t floating = CORE_KINDS_FLOATING;
 	const struct instrumentation cycles = {.counted = CORE_KIND_BIT(CORE_CYCLES) | floating},
-				     misses = {.counted = CORE_KIND_BIT(CORE_BRANCH_MISSES) |
+				     misses = {.counted = CORE_KIND_BIT(CORE_L1D_LOAD_MISSES) |
 							  CORE_KIND_BIT(CORE_INSTRUCTIONS) |
 							  floating};
 	const struct lookup *plain = host_thread()->lookup, *traced;

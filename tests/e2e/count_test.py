@@ -172,6 +172,18 @@ def case_bzip2_as_callgrind_counts_it():
     compare(8000, '.bz2', 'bzip2', '-k')
 
 
+def case_what_code_alone_tells_is_the_same_with_and_without_operands():
+    code = 'branch-misses,L1-icache-load-misses,iTLB-load-misses,branches'
+    if run(*STILL, 'true').returncode:
+        skip('personality(2) is not permitted')
+    with tempfile.TemporaryDirectory() as folder:
+        command = ('sort', text(folder, 2000))
+        alone = counted(code, *command, before=STILL)
+        beside = counted(code + ',cycles', *command, before=STILL)
+    check(alone['branch-misses'] > 1000, str(alone))
+    equal(alone, {event: beside[event] for event in alone})
+
+
 def case_gzip_as_callgrind_counts_it():
     compare(9000, '.gz', 'gzip', '-nk9')
 
