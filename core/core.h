@@ -32,8 +32,10 @@ enum core_vendor {
 	CORE_VENDOR_INTEL_OLD, /* from Sandy Bridge to before Ice Lake */
 	CORE_VENDOR_INTEL_ICE_LAKE,
 	CORE_VENDOR_INTEL_GOLDEN_COVE, /* Alder Lake, Sapphire Rapids and later */
-	CORE_VENDOR_AMD,
-	CORE_VENDOR_AMD_OLD, /* before Zen 2 */
+	CORE_VENDOR_AMD,	       /* Zen 2 to 4 */
+	CORE_VENDOR_AMD_BEFORE_ZEN,
+	CORE_VENDOR_AMD_ZEN,  /* the first, and Hygon's */
+	CORE_VENDOR_AMD_ZEN5, /* and later */
 };
 
 /* What is configured once for a tree, by the monitor before anybody runs; the clock before the

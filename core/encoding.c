@@ -85,11 +85,17 @@ static int cache_kind(uint64_t config)
 
 #define ARCHITECTURAL(name, event, umask, kind)                                                    \
 	{                                                                                          \
-		name, "event=" #event ",umask=" #umask, (event) | (umask) << 8, kind               \
+		name, "event=" #event ",umask=" #umask, (event) | (umask) << 8, kind, NULL,        \
+			(event) | (umask) << 8                                                     \
 	}
 #define OWN(name, number, kind)                                                                    \
 	{                                                                                          \
-		name, "kind=" #number, CORE_RAW_KIND(kind), kind                                   \
+		name, "kind=" #number, CORE_RAW_KIND(kind), kind, NULL, CORE_RAW_KIND(kind)        \
+	}
+#define INTELS(name, umask, number, kind)                                                          \
+	{                                                                                          \
+		name, "event=0x00,umask=" #umask, (umask) << 8, kind, "kind=" #number,             \
+			(uint64_t)(number) << CORE_RAW_KIND_SHIFT                                  \
 	}
 
 const struct core_named_event core_named_events[] = {
@@ -98,16 +104,17 @@ const struct core_named_event core_named_events[] = {
 	ARCHITECTURAL("instructions", 0xc0, 0x00, CORE_INSTRUCTIONS),
 	ARCHITECTURAL("cache-references", 0x2e, 0x4f, CORE_LLC_REFERENCES),
 	ARCHITECTURAL("cache-misses", 0x2e, 0x41, CORE_LLC_MISSES),
-	/* As Intel's have them since Ice Lake. In the model a wait is for one thing. */
-	ARCHITECTURAL("slots", 0x00, 0x04, CORE_SLOTS),
-	ARCHITECTURAL("topdown-retiring", 0x00, 0x80, CORE_SLOTS_RETIRING),
-	ARCHITECTURAL("topdown-bad-spec", 0x00, 0x81, CORE_SLOTS_BAD_SPECULATION),
-	ARCHITECTURAL("topdown-fe-bound", 0x00, 0x82, CORE_SLOTS_FRONTEND),
-	ARCHITECTURAL("topdown-be-bound", 0x00, 0x83, CORE_SLOTS_BACKEND),
-	ARCHITECTURAL("topdown-heavy-ops", 0x00, 0x84, CORE_ZERO),
-	ARCHITECTURAL("topdown-br-mispredict", 0x00, 0x85, CORE_SLOTS_BAD_SPECULATION),
-	ARCHITECTURAL("topdown-fetch-lat", 0x00, 0x86, CORE_SLOTS_FRONTEND),
-	ARCHITECTURAL("topdown-mem-bound", 0x00, 0x87, CORE_SLOTS_BACKEND),
+	/* As Intel's have them since Ice Lake; to AMD's they are the pipes of the FPU. In the model
+	 * a wait is for one thing. */
+	INTELS("slots", 0x04, 240, CORE_SLOTS),
+	INTELS("topdown-retiring", 0x80, 241, CORE_SLOTS_RETIRING),
+	INTELS("topdown-bad-spec", 0x81, 242, CORE_SLOTS_BAD_SPECULATION),
+	INTELS("topdown-fe-bound", 0x82, 243, CORE_SLOTS_FRONTEND),
+	INTELS("topdown-be-bound", 0x83, 244, CORE_SLOTS_BACKEND),
+	INTELS("topdown-heavy-ops", 0x84, 245, CORE_ZERO),
+	INTELS("topdown-br-mispredict", 0x85, 246, CORE_SLOTS_BAD_SPECULATION),
+	INTELS("topdown-fetch-lat", 0x86, 247, CORE_SLOTS_FRONTEND),
+	INTELS("topdown-mem-bound", 0x87, 248, CORE_SLOTS_BACKEND),
 	OWN("branch-instructions", 2, CORE_BRANCHES),
 	OWN("branches_conditional", 3, CORE_BRANCHES_CONDITIONAL),
 	OWN("branches_taken", 4, CORE_BRANCHES_TAKEN),
@@ -158,29 +165,59 @@ const struct core_named_event core_named_events[] = {
 };
 const size_t core_nr_named_events = sizeof(core_named_events) / sizeof(core_named_events[0]);
 
-const struct core_format core_formats[] = {
-	{"event", "config:0-7"},
-	{"umask", "config:8-15"},
-	/* Terms that processors have: an event with one of them, or with a code that takes one, is
-	 * refused, and not those beside it. */
-	{"edge", "config:18"},
-	{"inv", "config:23"},
-	{"cmask", "config:24-31"},
-	{"pc", "config:19"},
-	{"any", "config:21"},
-	{"in_tx", "config:32"},
-	{"in_tx_cp", "config:33"},
-	{"offcore_rsp", "config1:0-63"},
-	{"frontend", "config1:0-23"},
-	{"kind", "config:48-55"},
+#define NR(array) (sizeof(array) / sizeof(*(array)))
+
+#define VENDOR(name) (1U << CORE_VENDOR_##name)
+#define ZENS	     (VENDOR(AMD_ZEN) | VENDOR(AMD) | VENDOR(AMD_ZEN5))
+#define AMDS	     (ZENS | VENDOR(AMD_BEFORE_ZEN))
+
+static bool is_of(unsigned int vendors)
+{
+	return vendors & 1U << core_settings()->vendor;
+}
+
+const char *core_event_terms(const struct core_named_event *event)
+{
+	return event->elsewhere && is_of(AMDS) ? event->elsewhere : event->terms;
+}
+
+/*
+ * Terms that processors have are there, too: an event with one of them, or with a code that takes
+ * one, is refused, and not those beside it.
+ */
+static const struct core_format formats[] = {
+	{"event", "config:0-7"},      {"umask", "config:8-15"},
+	{"edge", "config:18"},	      {"inv", "config:23"},
+	{"cmask", "config:24-31"},    {"pc", "config:19"},
+	{"any", "config:21"},	      {"in_tx", "config:32"},
+	{"in_tx_cp", "config:33"},    {"offcore_rsp", "config1:0-63"},
+	{"frontend", "config1:0-23"}, {"kind", "config:48-55"},
 	{"ldlat", "config1:0-15"},
 };
-const size_t core_nr_formats = sizeof(core_formats) / sizeof(core_formats[0]);
+
+static const struct core_format amds_formats[] = {
+	{"event", "config:0-7,32-35"}, {"umask", "config:8-15"},  {"edge", "config:18"},
+	{"inv", "config:23"},	       {"cmask", "config:24-31"}, {"kind", "config:48-55"},
+	{"ldlat", "config1:0-15"},
+};
+
+const struct core_format *core_format(size_t index)
+{
+	const bool amds = is_of(AMDS);
+	const size_t nr = amds ? NR(amds_formats) : NR(formats);
+
+	return index < nr ? &(amds ? amds_formats : formats)[index] : NULL;
+}
 
 struct alias {
-	uint16_t code;
+	uint64_t code;
 	uint8_t kind;
+	uint8_t nothing; /* bits of the umask for what the model has not: they add nothing */
 };
+
+/* An event of AMD's, whose number has twelve bits. */
+#define AMDS_CODE(event, umask)                                                                    \
+	((uint64_t)((event) >> 8) << 32 | (uint64_t)((umask) << 8 | ((event)&0xff)))
 
 /* MEM_TRANS_RETIRED.LOAD_LATENCY, which perf mem asks Intel's for by the name of mem-loads. */
 #define CODE_SLOW_LOADS 0x01cd
@@ -280,37 +317,107 @@ static const struct alias since_golden_cove[] = {
 };
 
 static const struct alias amd[] = {
-	{0x0076, CORE_CYCLES},
-	{0x00c2, CORE_BRANCHES},
-	{0x00c3, CORE_BRANCH_MISSES},
-	{0x00c4, CORE_BRANCHES_TAKEN},
-	{0x00c8, CORE_RETURNS},
+	{0x0076, CORE_CYCLES},	       {0x00c2, CORE_BRANCHES}, {0x00c3, CORE_BRANCH_MISSES},
+	{0x00c4, CORE_BRANCHES_TAKEN}, {0x00c8, CORE_RETURNS},
+};
+
+/*
+ * Of the events of Zen's processors. In the model there is one node with one core in it, whose lines
+ * nobody shares, pages are of 4 KiB, and prefetch instructions do nothing.
+ */
+static const struct alias zen[] = {
 	{0x00cc, CORE_BRANCHES_INDIRECT},
 	{0x00d1, CORE_BRANCHES_CONDITIONAL},
+	/* LS_DISPATCH: loads, stores, and what is both */
 	{0x0129, CORE_LOADS},
 	{0x0229, CORE_STORES},
+	{0x0529, CORE_LOADS},
+	{0x0629, CORE_STORES},
 	{0x0729, CORE_OPERANDS},
-	/* requests to L2: of all data, of code; and how they fared */
-	{0xe860, CORE_L1D_MISSES},
-	{0x1060, CORE_L1I_LOAD_MISSES},
-	{0x0864, CORE_L2_DATA_MISSES},
-	{0xf064, CORE_L2_DATA_HITS},
-	{0x0164, CORE_L2_CODE_MISSES},
-	{0x0664, CORE_L2_CODE_HITS},
-	{0xff45, CORE_DTLB_MISSES},
-	{0xf045, CORE_DTLB_WALKS},
+	{0x0040, CORE_OPERANDS}, /* DATA_CACHE_ACCESSES */
+	/* DEMAND_DATA_CACHE_FILLS_FROM_SYSTEM: of L2, of the last level, of memory nearby */
+	{0x0143, CORE_L2_DATA_HITS, 0xf4},
+	{0x0243, CORE_LLC_DATA_HITS, 0xf4},
+	{0x0343, CORE_CACHES_DATA_HITS, 0xf4},
+	{0x0843, CORE_LLC_DATA_MISSES, 0xf4},
+	{0x0a43, CORE_L2_DATA_MISSES, 0xf4},
+	{0x0b43, CORE_L1D_MISSES, 0xf4},
+	/* L1_DTLB_MISS, by the size of the page */
+	{0x0145, CORE_STLB_DATA_HITS, 0x0e},
+	{0x1045, CORE_DTLB_WALKS, 0xe0},
+	{0x1145, CORE_DTLB_MISSES, 0xee},
+	{0x0346, CORE_DTLB_WALKS},	/* TABLEWALKER of data, both */
+	{0x0194, CORE_ITLB_HITS, 0x06}, /* L1_ITLB_FETCH_HIT */
+	/* REQUESTS_TO_L2_GROUP1: loads, stores, code, prefetches */
+	{0x8060, CORE_L1D_LOAD_MISSES, 0x2d},
+	{0x4060, CORE_L1D_STORE_MISSES, 0x2d},
+	{0xc060, CORE_L1D_MISSES, 0x2d},
+	{0x1060, CORE_L1I_LOAD_MISSES, 0x2d},
+	{0xd060, CORE_L2_REFERENCES, 0x2d},
+	{0x0260, CORE_L1D_PREFETCHES, 0x2d},
+	{0x1260, CORE_L2_CODE_AND_PREFETCHES, 0x2d},
+	{0xd260, CORE_L2_ALL_REFERENCES, 0x2d},
+	/* CORE_TO_L2_CACHEABLE_REQUEST_ACCESS_STATUS */
+	{0x6064, CORE_L2_LOAD_HITS, 0x80},
+	{0x1064, CORE_L2_STORE_HITS, 0x80},
+	{0x7064, CORE_L2_DATA_HITS, 0x80},
+	{0x0864, CORE_L2_DATA_MISSES, 0x80},
+	{0x7864, CORE_L1D_MISSES, 0x80},
+	{0x0664, CORE_L2_CODE_HITS, 0x80},
+	{0x0164, CORE_L2_CODE_MISSES, 0x80},
+	{0x0764, CORE_L1I_LOAD_MISSES, 0x80},
+	{0x7664, CORE_L2_HITS, 0x80},
+	{0x0964, CORE_L2_MISSES, 0x80},
+	{0x7f64, CORE_L2_REFERENCES, 0x80},
+	{0x0170, CORE_L2_PREFETCH_HITS, 0xfe}, /* L2_PREFETCH_HIT_L2, of streams */
+	{0x0082, CORE_L2_CODE_HITS},	       /* INSTRUCTION_CACHE_REFILLS_FROM_L2 */
+	{0x0083, CORE_L2_CODE_MISSES},	       /* .._FROM_SYSTEM */
 };
 
-/* RETIRED_SSE_AVX_FLOPS. Older ones tell single from double precision by the same bits. */
-static const struct alias zen2[] = {
-	{0x0103, CORE_FLOPS_ADD},	 {0x0203, CORE_FLOPS_MULTIPLY}, {0x0403, CORE_FLOPS_DIVIDE},
-	{0x0803, CORE_FLOPS_FMA},	 {0x0f03, CORE_FLOPS},		{0x1003, CORE_FLOPS_BFLOAT},
-	{0x1f03, CORE_FLOPS_AND_BFLOAT},
+/* RETIRED_SSE_AVX_FLOPS tells single from double precision, by four bits each. */
+static const struct alias zen1[] = {
+	{0x00d2, CORE_BRANCH_MISSES_CONDITIONAL},
+	{0x1103, CORE_FLOPS_ADD},
+	{0x2203, CORE_FLOPS_MULTIPLY},
+	{0x4403, CORE_FLOPS_DIVIDE},
+	{0x8803, CORE_FLOPS_FMA},
+	{0xff03, CORE_FLOPS},
 };
 
-#define NR(array) (sizeof(array) / sizeof(*(array)))
+static const struct alias since_zen2[] = {
+	{0x0103, CORE_FLOPS_ADD},
+	{0x0203, CORE_FLOPS_MULTIPLY},
+	{0x0403, CORE_FLOPS_DIVIDE},
+	{0x0803, CORE_FLOPS_FMA},
+	/* ANY_DATA_CACHE_FILLS_FROM_SYSTEM: nothing but what is asked for fills L1 */
+	{0x0144, CORE_L2_DATA_HITS, 0xf4},
+	{0x0244, CORE_LLC_DATA_HITS, 0xf4},
+	{0x0344, CORE_CACHES_DATA_HITS, 0xf4},
+	{0x0844, CORE_LLC_DATA_MISSES, 0xf4},
+	{0x0a44, CORE_L2_DATA_MISSES, 0xf4},
+	{0x0b44, CORE_L1D_MISSES, 0xf4},
+	{0x00a9, CORE_STALLED_FRONTEND},	   /* OPS_QUEUE_EMPTY */
+	{AMDS_CODE(0x120, 0x01), CORE_REF_CYCLES}, /* P0_FREQ_CYCLES_NOT_IN_HALT */
+	/* IC_TAG_HIT_MISS; there is no cache of decoded operations beside */
+	{AMDS_CODE(0x18e, 0x07), CORE_L1I_HITS},
+	{AMDS_CODE(0x18e, 0x18), CORE_L1I_LOAD_MISSES},
+	{AMDS_CODE(0x18e, 0x1f), CORE_L1I_LOADS},
+	/* RETIRED_BRANCH_MISPREDICTED_DIRECTION_MISMATCH */
+	{AMDS_CODE(0x1c7, 0x00), CORE_BRANCH_MISSES_CONDITIONAL},
+	{AMDS_CODE(0x1c9, 0x00), CORE_BRANCHES_UNCONDITIONAL},
+};
 
-#define VENDOR(name) (1U << CORE_VENDOR_##name)
+/* Of RETIRED_SSE_AVX_FLOPS the upper bits are types of numbers since Zen 5. */
+static const struct alias before_zen5[] = {
+	{0x0f03, CORE_FLOPS},
+	{0x1003, CORE_FLOPS_BFLOAT},
+	{0x1f03, CORE_FLOPS_AND_BFLOAT, 0xe0},
+};
+static const struct alias since_zen5[] = {
+	{0x0f03, CORE_FLOPS_AND_BFLOAT},
+	{0x2003, CORE_FLOPS_BFLOAT},
+	{0x2f03, CORE_FLOPS_BFLOAT},
+};
 
 static const struct {
 	const struct alias *aliases;
@@ -323,18 +430,25 @@ static const struct {
 	{since_ice_lake, NR(since_ice_lake), VENDOR(INTEL_ICE_LAKE) | VENDOR(INTEL_GOLDEN_COVE)},
 	{before_golden_cove, NR(before_golden_cove), VENDOR(INTEL_OLD) | VENDOR(INTEL_ICE_LAKE)},
 	{since_golden_cove, NR(since_golden_cove), VENDOR(INTEL_GOLDEN_COVE)},
-	{amd, NR(amd), VENDOR(AMD) | VENDOR(AMD_OLD)},
-	{zen2, NR(zen2), VENDOR(AMD)},
+	{amd, NR(amd), AMDS},
+	{zen, NR(zen), ZENS},
+	{zen1, NR(zen1), VENDOR(AMD_ZEN)},
+	{since_zen2, NR(since_zen2), VENDOR(AMD) | VENDOR(AMD_ZEN5)},
+	{before_zen5, NR(before_zen5), VENDOR(AMD)},
+	{since_zen5, NR(since_zen5), VENDOR(AMD_ZEN5)},
 };
 
 static int alias_kind(uint64_t code)
 {
-	const unsigned int vendor = 1U << core_settings()->vendor;
+	for (size_t i = 0; i < NR(languages); i++) {
+		const struct alias *alias = languages[i].aliases, *end = alias + languages[i].nr;
 
-	for (size_t i = 0; i < NR(languages); i++)
-		for (size_t j = 0; languages[i].vendors & vendor && j < languages[i].nr; j++)
-			if (languages[i].aliases[j].code == code)
-				return languages[i].aliases[j].kind;
+		if (!is_of(languages[i].vendors))
+			continue;
+		for (; alias < end; alias++)
+			if ((code & ~((uint64_t)alias->nothing << 8)) == alias->code)
+				return alias->kind;
+	}
 	return -EINVAL;
 }
 
@@ -351,9 +465,12 @@ static int own_kind(uint64_t config)
 static int raw_kind(uint64_t config)
 {
 	config &= ~RAW_IGNORED;
-	for (size_t i = 0; i < core_nr_named_events; i++)
-		if (core_named_events[i].config == config)
-			return core_named_events[i].kind;
+	for (size_t i = 0; i < core_nr_named_events; i++) {
+		const struct core_named_event *event = &core_named_events[i];
+
+		if (event->own == config || (event->config == config && !is_of(AMDS)))
+			return event->kind;
+	}
 	if (config >> CORE_RAW_KIND_SHIFT)
 		return own_kind(config);
 	return alias_kind(config);

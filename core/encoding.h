@@ -9,8 +9,9 @@
  *
  * The architectural events of x86 have their event and umask. Everything has a code of our own,
  * kind, in bits that no processor uses, event and umask 0. These numbers stay what they are, since
- * recordings have them: CORE_RAW_NUMBER. Bits 16, 17, 20 and 22, user, system, interrupt and enable
- * of the register, may be set and mean nothing.
+ * recordings have them: CORE_RAW_NUMBER, and from 240 on what is "top-down". Bits 16, 17, 20 and 22,
+ * user, system, interrupt and enable of the register, may be set and mean nothing. On AMD's bits 32
+ * to 35 are the upper ones of event.
  */
 #ifndef CORE_ENCODING_H
 #define CORE_ENCODING_H
@@ -45,17 +46,24 @@ struct core_named_event {
 	const char *terms; /* "event=0xc0" */
 	uint64_t config;
 	uint8_t kind; /* enum core_kind */
+	const char *
+		elsewhere; /* the terms where that code is another event of the vendor's, or NULL */
+	uint64_t own;	   /* a code that means this on every host */
 };
 extern const struct core_named_event core_named_events[];
 extern const size_t core_nr_named_events;
+
+/* The terms of @event on this host. */
+const char *core_event_terms(const struct core_named_event *event);
 
 /* A field as .../cpu/format/ has it. */
 struct core_format {
 	const char *name;
 	const char *bits; /* "config:0-7" */
 };
-extern const struct core_format core_formats[];
-extern const size_t core_nr_formats;
+
+/* One after the other, as the host's vendor has them; NULL behind the last. */
+const struct core_format *core_format(size_t index);
 
 /*
  * The kind that @attr counts, or -ENOENT: no such type, or nothing that can be counted; -EINVAL:

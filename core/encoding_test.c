@@ -83,18 +83,22 @@ static uint64_t config_of(const char *terms)
 	assert_true(strlen(terms) < sizeof(copy));
 	strcpy(copy, terms);
 	for (term = strtok_r(copy, ",", &save); term; term = strtok_r(NULL, ",", &save)) {
+		const struct core_format *format;
 		size_t name = strcspn(term, "="), i;
 
-		for (i = 0; i < core_nr_formats; i++)
-			if (strlen(core_formats[i].name) == name &&
-			    !strncmp(core_formats[i].name, term, name))
+		for (i = 0; (format = core_format(i)); i++)
+			if (strlen(format->name) == name && !strncmp(format->name, term, name))
 				break;
-		assert_true(i < core_nr_formats);
-		assert_memory_equal(core_formats[i].bits, "config:", 7);
-		config |= strtoull(term + name + 1, NULL, 0)
-			  << strtoul(core_formats[i].bits + 7, NULL, 10);
+		assert_non_null(format);
+		assert_memory_equal(format->bits, "config:", 7);
+		config |= strtoull(term + name + 1, NULL, 0) << strtoul(format->bits + 7, NULL, 10);
 	}
 	return config;
+}
+
+static void speak(enum core_vendor vendor)
+{
+	((struct core_settings *)core_settings())->vendor = vendor;
 }
 
 static void the_names_of_raw_codes_are_right(void **state)
@@ -105,8 +109,16 @@ static void the_names_of_raw_codes_are_right(void **state)
 	for (size_t i = 0; i < core_nr_named_events; i++) {
 		const struct core_named_event *event = &core_named_events[i];
 
+		assert_string_equal(core_event_terms(event), event->terms);
 		assert_int_equal(config_of(event->terms), event->config);
 		assert_int_equal(kind_of(PERF_TYPE_RAW, event->config), event->kind);
+		for (int vendor = 0; vendor <= CORE_VENDOR_AMD_ZEN5; vendor++) {
+			speak(vendor);
+			assert_int_equal(kind_of(PERF_TYPE_RAW, config_of(core_event_terms(event))),
+					 event->kind);
+			assert_int_equal(kind_of(PERF_TYPE_RAW, event->own), event->kind);
+		}
+		speak(CORE_VENDOR_INTEL);
 		if (event->kind < CORE_HARDWARE_KINDS) /* else one of several, or of none */
 			seen |= CORE_KIND_BIT(event->kind);
 	}
@@ -139,6 +151,9 @@ static void the_codes_of_our_own_stay_what_they_are(void **state)
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 47UL << 48), CORE_FP_SCALAR_HALF);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 51UL << 48), CORE_BRANCH_MISSES_CONDITIONAL);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 52UL << 48), CORE_LLC_PREFETCHES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 240UL << 48), CORE_SLOTS);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 248UL << 48), CORE_SLOTS_BACKEND);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 249UL << 48), -EINVAL);
 }
 
 static void the_architectural_codes_are_known_in_both_spellings(void **state)
@@ -242,10 +257,8 @@ static void on_an_intel_host_they_are_its_generations(void **state)
 
 static void on_an_amd_host_raw_codes_are_amds(void **state)
 {
-	struct core_settings *settings = (struct core_settings *)core_settings();
-
 	(void)state;
-	settings->vendor = CORE_VENDOR_AMD;
+	speak(CORE_VENDOR_AMD);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc0), CORE_INSTRUCTIONS);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x530076), CORE_CYCLES);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc2), CORE_BRANCHES);
@@ -257,10 +270,132 @@ static void on_an_amd_host_raw_codes_are_amds(void **state)
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0103), CORE_FLOPS_ADD);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0f03), CORE_FLOPS);
 	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x01c7), -EINVAL);
-	settings->vendor = CORE_VENDOR_AMD_OLD;
-	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xe860), CORE_L1D_MISSES);
-	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0f03), -EINVAL);
-	settings->vendor = CORE_VENDOR_INTEL;
+	/* what Linux itself asks its processors for */
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x100000120), CORE_REF_CYCLES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xff60), CORE_L2_ALL_REFERENCES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0964), CORE_L2_MISSES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xc860), CORE_L1D_MISSES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xff45), CORE_DTLB_MISSES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0xf045), CORE_DTLB_WALKS);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x00a9), CORE_STALLED_FRONTEND);
+	/* of the pipes of the FPU nothing is known */
+	for (uint64_t umask = 0; umask < 0x100; umask++)
+		assert_int_equal(kind_of(PERF_TYPE_RAW, umask << 8), -EINVAL);
+	speak(CORE_VENDOR_INTEL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x0400), CORE_SLOTS);
+}
+
+static void of_an_amds_event_the_number_has_twelve_bits(void **state)
+{
+	(void)state;
+	speak(CORE_VENDOR_AMD);
+	assert_string_equal(core_format(0)->bits, "config:0-7,32-35");
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x100001f8e), CORE_L1I_LOADS);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x10000188e), CORE_L1I_LOAD_MISSES);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x1000000c7), CORE_BRANCH_MISSES_CONDITIONAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x1000000c9), CORE_BRANCHES_UNCONDITIONAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x1f8e), -EINVAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x200001f8e), -EINVAL);
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x1000000c0), -EINVAL); /* no event 0x1c0 */
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x1000000c2), -EINVAL);
+	speak(CORE_VENDOR_INTEL);
+	assert_string_equal(core_format(0)->bits, "config:0-7");
+	assert_int_equal(kind_of(PERF_TYPE_RAW, 0x1000000c0), -EINVAL); /* in a transaction */
+}
+
+/* Bits of a umask are added up, and some are of what is not there. */
+static void of_an_amds_umask_some_bits_add_nothing(void **state)
+{
+	static const struct {
+		uint64_t code;
+		int kind;
+	} cases[] = {
+		{0x0143, CORE_L2_DATA_HITS},
+		{0x0343, CORE_CACHES_DATA_HITS},
+		{0x4843, CORE_LLC_DATA_MISSES},
+		{0xff43, CORE_L1D_MISSES},
+		{0x0f43, CORE_L1D_MISSES},
+		{0x5043, -EINVAL},
+		{0x0043, -EINVAL},
+		{0x0943, -EINVAL},
+		{0xdf44, CORE_L1D_MISSES},
+		{0x0145, CORE_STLB_DATA_HITS},
+		{0x0f45, CORE_STLB_DATA_HITS},
+		{0x0e45, -EINVAL},
+		{0x3045, CORE_DTLB_WALKS},
+		{0x4045, -EINVAL},
+		{0x3f45, CORE_DTLB_MISSES},
+		{0x1845, -EINVAL},
+		{0xf960, CORE_L2_REFERENCES},
+		{0xe060, CORE_L1D_MISSES},
+		{0xa060, CORE_L1D_LOAD_MISSES},
+		{0x2060, -EINVAL},
+		{0x0260, CORE_L1D_PREFETCHES},
+		{0x1260, CORE_L2_CODE_AND_PREFETCHES},
+		{0xf064, CORE_L2_DATA_HITS},
+		{0xe064, CORE_L2_LOAD_HITS},
+		{0x4064, -EINVAL},
+		{0xf664, CORE_L2_HITS},
+		{0xff64, CORE_L2_REFERENCES},
+		{0x0764, CORE_L1I_LOAD_MISSES},
+		{0xff70, CORE_L2_PREFETCH_HITS},
+		{0x1f70, CORE_L2_PREFETCH_HITS},
+		{0xe070, -EINVAL},
+		{0xff71, -EINVAL},
+		{0x0794, CORE_ITLB_HITS},
+		{0x0294, -EINVAL},
+		{0x0084, -EINVAL},
+	};
+
+	(void)state;
+	speak(CORE_VENDOR_AMD);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		print_message("# %#lx\n", cases[i].code);
+		assert_int_equal(kind_of(PERF_TYPE_RAW, cases[i].code), cases[i].kind);
+	}
+	speak(CORE_VENDOR_INTEL);
+}
+
+static void on_an_amd_host_they_are_its_generations(void **state)
+{
+	static const struct {
+		uint64_t code;
+		int before, zen, zen2, zen5;
+	} codes[] = {
+		{0x00c0, CORE_INSTRUCTIONS, CORE_INSTRUCTIONS, CORE_INSTRUCTIONS,
+		 CORE_INSTRUCTIONS},
+		{0x0076, CORE_CYCLES, CORE_CYCLES, CORE_CYCLES, CORE_CYCLES},
+		{0x00c2, CORE_BRANCHES, CORE_BRANCHES, CORE_BRANCHES, CORE_BRANCHES},
+		{0x00d1, -EINVAL, CORE_BRANCHES_CONDITIONAL, CORE_BRANCHES_CONDITIONAL,
+		 CORE_BRANCHES_CONDITIONAL},
+		{0xff45, -EINVAL, CORE_DTLB_MISSES, CORE_DTLB_MISSES, CORE_DTLB_MISSES},
+		{0xe860, -EINVAL, CORE_L1D_MISSES, CORE_L1D_MISSES, CORE_L1D_MISSES},
+		{0x00d2, -EINVAL, CORE_BRANCH_MISSES_CONDITIONAL, -EINVAL, -EINVAL},
+		{0x1000000c7, -EINVAL, -EINVAL, CORE_BRANCH_MISSES_CONDITIONAL,
+		 CORE_BRANCH_MISSES_CONDITIONAL},
+		{0x0103, -EINVAL, -EINVAL, CORE_FLOPS_ADD, CORE_FLOPS_ADD},
+		{0x1103, -EINVAL, CORE_FLOPS_ADD, -EINVAL, -EINVAL},
+		{0x0f03, -EINVAL, -EINVAL, CORE_FLOPS, CORE_FLOPS_AND_BFLOAT},
+		{0x1003, -EINVAL, -EINVAL, CORE_FLOPS_BFLOAT, -EINVAL},
+		{0x2003, -EINVAL, -EINVAL, -EINVAL, CORE_FLOPS_BFLOAT},
+		{0x1f03, -EINVAL, -EINVAL, CORE_FLOPS_AND_BFLOAT, -EINVAL},
+		{0xff03, -EINVAL, CORE_FLOPS, CORE_FLOPS_AND_BFLOAT, -EINVAL},
+		{0x8003, -EINVAL, -EINVAL, -EINVAL, -EINVAL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		print_message("# %#lx\n", codes[i].code);
+		speak(CORE_VENDOR_AMD_BEFORE_ZEN);
+		assert_int_equal(kind_of(PERF_TYPE_RAW, codes[i].code), codes[i].before);
+		speak(CORE_VENDOR_AMD_ZEN);
+		assert_int_equal(kind_of(PERF_TYPE_RAW, codes[i].code), codes[i].zen);
+		speak(CORE_VENDOR_AMD);
+		assert_int_equal(kind_of(PERF_TYPE_RAW, codes[i].code), codes[i].zen2);
+		speak(CORE_VENDOR_AMD_ZEN5);
+		assert_int_equal(kind_of(PERF_TYPE_RAW, codes[i].code), codes[i].zen5);
+	}
+	speak(CORE_VENDOR_INTEL);
 }
 
 static void other_types_do_not_exist(void **state)
@@ -353,6 +488,9 @@ int main(void)
 		TREE_CASE(loads_may_be_told_apart_by_how_long_they_take),
 		TREE_CASE(on_an_intel_host_they_are_its_generations),
 		TREE_CASE(on_an_amd_host_raw_codes_are_amds),
+		TREE_CASE(of_an_amds_event_the_number_has_twelve_bits),
+		TREE_CASE(of_an_amds_umask_some_bits_add_nothing),
+		TREE_CASE(on_an_amd_host_they_are_its_generations),
 		TREE_CASE(other_types_do_not_exist),
 		TREE_CASE(software_events_are_the_kernels),
 		TREE_CASE(nothing_but_user_code_is_counted),

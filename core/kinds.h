@@ -97,10 +97,12 @@ enum core_kind {
 	/* Several of the above together (core/sum.h). */
 	CORE_FIRST_SUM,
 	CORE_BRANCHES_NOT_TAKEN = CORE_FIRST_SUM,
+	CORE_BRANCHES_UNCONDITIONAL,
 	CORE_CONDITIONS_TAKEN,
 	CORE_OPERANDS, /* loads and stores */
 	CORE_L1D_LOAD_HITS,
 	CORE_L1D_MISSES,
+	CORE_L1I_HITS,
 	CORE_L2_LOAD_HITS,
 	CORE_L2_STORE_HITS,
 	CORE_LLC_LOAD_HITS,
@@ -108,7 +110,16 @@ enum core_kind {
 	CORE_L2_DATA_MISSES,
 	CORE_L2_CODE_HITS,
 	CORE_L2_CODE_MISSES,
+	CORE_L2_HITS,
+	CORE_L2_PREFETCH_HITS,
+	CORE_L2_CODE_AND_PREFETCHES, /* asked for, */
+	CORE_L2_ALL_REFERENCES,	     /* with prefetches */
+	CORE_LLC_DATA_HITS,
+	CORE_LLC_DATA_MISSES,
+	CORE_CACHES_DATA_HITS, /* of L2 and the last level */
 	CORE_DTLB_MISSES,
+	CORE_STLB_DATA_HITS, /* of the second level */
+	CORE_ITLB_HITS,
 	CORE_DATA_READS, /* of the last level: loads and prefetches */
 	CORE_FP_SCALAR,
 	CORE_FP_VECTOR,

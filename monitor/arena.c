@@ -18,8 +18,10 @@
 #include <unistd.h>
 
 #include "core/core.h"
+#include "monitor/machine.h"
 #include "monitor/memory_limit.h"
 #include "monitor/monitor.h"
+#include "monitor/vendor.h"
 
 /* As the kernel has them without being told. */
 enum {
@@ -214,7 +216,7 @@ static void settle(const struct monitor_options *options)
 		.trace_type = TRACE_TYPE,
 		.probe_type = PROBE_TYPE,
 		.host = options->host && kernel_has_events(),
-		.vendor = vendor_here(),
+		.vendor = vendor_of(machine_cpuid),
 		.user_name_space = user_name_space(),
 		.machine = options->machine,
 	};

@@ -107,9 +107,6 @@ void unreaped_begin(int pidfd, uint64_t process);
 void unreaped_used(struct core_task *task, uint64_t kinds);
 void unreaped_end(void);
 
-/* enum core_vendor */
-uint32_t vendor_here(void);
-
 /* Puts into the settings how fast the time stamp counter runs, unless they say it. It takes 2 ms,
  * or 10 where the kernel has had no event for a while. */
 void clock_settle(void);

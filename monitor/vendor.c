@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 /* The processor that programs see: in its language they ask for raw events (core/encoding.c). */
-#include <cpuid.h>
+#include "monitor/vendor.h"
 
 #include "core/core.h"
-#include "monitor/monitor.h"
 
-/* Before Zen 2, whose events are those of later ones. Hygon's family is like the first Zen. */
-static bool is_old_amd(unsigned int family, unsigned int model)
+/* Hygon's family is like the first Zen. */
+static uint32_t amd_of(unsigned int family, unsigned int model)
 {
-	return family < 0x17 || family == 0x18 || (family == 0x17 && model < 0x30);
+	if (family < 0x17)
+		return CORE_VENDOR_AMD_BEFORE_ZEN;
+	if (family == 0x18 || (family == 0x17 && model < 0x30))
+		return CORE_VENDOR_AMD_ZEN;
+	return family < 0x1a ? CORE_VENDOR_AMD : CORE_VENDOR_AMD_ZEN5;
 }
 
 static uint32_t intel_of(unsigned int family, unsigned int model)
@@ -43,16 +46,14 @@ static uint32_t intel_of(unsigned int family, unsigned int model)
 	return CORE_VENDOR_INTEL;
 }
 
-uint32_t vendor_here(void)
+uint32_t vendor_of(cpuid_answers *ask)
 {
-	unsigned int name = 0, eax, ebx, ecx, edx, family, model;
+	const struct cpuid vendor = ask(0, 0), version = ask(1, 0);
+	const unsigned int family = (version.a >> 8 & 0xf) + (version.a >> 20 & 0xff);
+	const unsigned int model = (version.a >> 4 & 0xf) | (version.a >> 12 & 0xf0);
 
-	if (!__get_cpuid(0, &eax, &name, &ecx, &edx) || !__get_cpuid(1, &eax, &ebx, &ecx, &edx))
-		return CORE_VENDOR_INTEL;
-	family = (eax >> 8 & 0xf) + (eax >> 20 & 0xff);
-	model = (eax >> 4 & 0xf) | (eax >> 12 & 0xf0);
 	/* "AuthenticAMD", or "HygonGenuine", whose counters are AMD's */
-	if (name == 0x68747541 || name == 0x6f677948)
-		return is_old_amd(family, model) ? CORE_VENDOR_AMD_OLD : CORE_VENDOR_AMD;
+	if (vendor.b == 0x68747541 || vendor.b == 0x6f677948)
+		return amd_of(family, model);
 	return intel_of(family, model);
 }

@@ -163,8 +163,8 @@ bool virtual_entry(enum virtual_folder folder, unsigned int index, const char **
 		*name = core_named_events[index].name;
 		return true;
 	}
-	if (folder == VIRTUAL_CPU_FORMAT && index < core_nr_formats) {
-		*name = core_formats[index].name;
+	if (folder == VIRTUAL_CPU_FORMAT && core_format(index)) {
+		*name = core_format(index)->name;
 		return true;
 	}
 	if (!lists[folder])
@@ -181,9 +181,10 @@ size_t virtual_text(const struct virtual_node *node, char *text, size_t size)
 	const char *number;
 
 	if (node->folder == VIRTUAL_CPU_EVENTS)
-		return format(text, size, "%s\n", core_named_events[node->index].terms);
+		return format(text, size, "%s\n",
+			      core_event_terms(&core_named_events[node->index]));
 	if (node->folder == VIRTUAL_CPU_FORMAT)
-		return format(text, size, "%s\n", core_formats[node->index].bits);
+		return format(text, size, "%s\n", core_format(node->index)->bits);
 	entry = &lists[node->folder][node->index];
 	if (node->kind == VIRTUAL_LINK)
 		return format(text, size, "%s", entry->text);

@@ -18,6 +18,10 @@ LEAST_INSTRUCTIONS = 5 * TURNS
 MOST_INSTRUCTIONS = 15 * TURNS
 
 
+with open('/proc/cpuinfo') as cpuinfo:
+    AMDS = bool(re.search('^vendor_id.*(AuthenticAMD|HygonGenuine)', cpuinfo.read(), re.M))
+
+
 def path_of(name):
     return os.path.join(FOLDER.name, name)
 
@@ -89,15 +93,37 @@ def case_stat_without_events_has_all_of_its_own():
 
 
 def case_stat_of_what_processors_alone_have_leaves_the_rest():
-    counts = stat('-e', 'cpu/event=0xc0,cmask=0,name=all/u,cpu/event=0xc0,cmask=1,inv=1,name=none/u,'
-                  'cpu/event=0xc0,edge=1,name=begun/u,'
-                  'cpu/event=0xc6,umask=0x1,frontend=0x7,name=decoded/u,'
-                  'cpu/event=0x2a,umask=0x1,offcore_rsp=0x10001,name=outside/u,'
-                  'cpu/event=0xc0,any=1,name=both/u,cpu/event=0xc0,in_tx=1,name=inner/u', WORK_STATIC,
+    events = ['cpu/event=0xc0,cmask=1,inv=1,name=none/u', 'cpu/event=0xc0,edge=1,name=begun/u']
+    if AMDS:
+        events += ['cpu/event=0x1d0,name=fused/u', 'cpu/event=0x00,umask=0x4,name=pipe/u']
+    else:
+        events += ['cpu/event=0xc6,umask=0x1,frontend=0x7,name=decoded/u',
+                   'cpu/event=0x2a,umask=0x1,offcore_rsp=0x10001,name=outside/u',
+                   'cpu/event=0xc0,any=1,name=both/u', 'cpu/event=0xc0,in_tx=1,name=inner/u']
+    counts = stat('-e', ','.join(['cpu/event=0xc0,cmask=0,name=all/u'] + events), WORK_STATIC,
                   str(TURNS))
     check(LEAST_INSTRUCTIONS < counts.pop('all') < MOST_INSTRUCTIONS, counts)
     equal(set(counts.values()), {'<not supported>'})
-    equal(len(counts), 6)
+    equal(len(counts), len(events))
+
+
+def case_stat_has_AMDs_events_by_the_names_that_perf_has():
+    if not AMDS:
+        skip('a processor of another vendor')
+    counts = stat('-e', '{ex_ret_instr:u,ex_ret_brn:u,ex_ret_cond:u,'
+                  'ex_ret_msprd_brnch_instr_dir_msmtch:u,instructions:u,branches:u,'
+                  'cpu/branches_conditional/u,cpu/branch_misses_conditional/u,'
+                  'ic_tag_hit_miss.all_instruction_cache_accesses:u,cpu/l1i_loads/u,'
+                  'ls_l1_d_tlb_miss.all:u,cpu/dtlb_load_misses/u,cpu/dtlb_store_misses/u,'
+                  'ls_dmnd_fills_from_sys.lcl_l2:u,ls_dmnd_fills_from_sys.int_cache:u,'
+                  'ls_dmnd_fills_from_sys.mem_io_local:u,cpu/l1d_load_misses/u,'
+                  'cpu/l1d_store_misses/u}', WORK, str(TURNS))
+    count = list(counts.values())
+    check(all(isinstance(value, int) for value in count), counts)
+    equal(count[0:4], count[4:8])
+    equal(count[8], count[9])
+    equal(count[10], count[11] + count[12])
+    equal(sum(count[13:16]), count[16] + count[17])
 
 
 def case_stat_ddd_has_caches_and_TLBs():

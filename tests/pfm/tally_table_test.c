@@ -27,7 +27,7 @@ static void test_every_event_has_its_code(void **state)
 		if (pfm_get_perf_event_encoding(name, PFM_PLM3, &attr, NULL, NULL))
 			fail_msg("'%s' is not in the table", name);
 		assert_int_equal(attr.type, PERF_TYPE_RAW);
-		assert_int_equal(attr.config, core_named_events[i].config);
+		assert_int_equal(attr.config, core_named_events[i].own);
 		assert_int_equal(core_encoding(&attr), core_named_events[i].kind);
 	}
 }
