@@ -78,7 +78,10 @@ static bool models_match(const struct table_pmu *pmu, const struct processor *cp
 	return false;
 }
 
-/* Within a tally run the counters are not the processor's, whatever that says it is. */
+/*
+ * Within a tally run the counters are not the processor's, whatever that says it is. They understand
+ * its codes, of what they have.
+ */
 static bool is_virtual(void)
 {
 	FILE *file = fopen("/sys/bus/event_source/devices/cpu/caps/pmu_name", "re");
@@ -109,7 +112,7 @@ static bool is_present(const struct table_pmu *pmu, const struct processor *cpu)
 	case TABLE_ENCODE_AMD64_NB:
 		return models_match(pmu, cpu) && tly_pfm_device_type(pmu) >= 0;
 	default:
-		return !cpu->is_virtual && models_match(pmu, cpu);
+		return models_match(pmu, cpu);
 	}
 }
 

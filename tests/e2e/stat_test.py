@@ -164,6 +164,22 @@ def case_probes_of_who_may_not_ask_the_kernel():
     equal([(c['value'], c['source']) for c in found['counts']], [(1, 'user-mode'), (1, 'user-mode')])
 
 
+def case_events_of_the_processor_are_counted_in_user_mode_by_its_vendors_names():
+    listed = {e['name'] for e in json.loads(tally('list', '--json', 'vendor').stdout)}
+    event = listed & {'INST_RETIRED:ANY_P', 'RETIRED_INSTRUCTIONS'}
+    if not event:
+        skip('no events of a processor of Intel or AMD are known here')
+    event = event.pop()
+    found = counts(stat('--pmu=user', '-e', event + ':u,instructions:u', '--', 'true'))
+    equal(found[event + ':u'], found['instructions:u'])
+    inside = run(TALLY, 'run', '--', TALLY, 'list', '--json', 'vendor')
+    inside = {e['name']: e['available'] for e in json.loads(inside.stdout)}
+    unit = [name for name in inside if name.endswith('::' + event)]
+    equal([inside[name] for name in unit], [True])
+    check(inside['tally::calls'], "the run's own unit is there beside it")
+    check(False in inside.values(), 'it says which the run has not')
+
+
 def case_a_run_without_room_for_events_is_one_run():
     """It has no memory for them: then it says so, and does not start another one."""
     if run('bash', '-c', 'ulimit -v 1000000; exec "$@"', '-', TALLY, '--version').returncode:
