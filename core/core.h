@@ -49,12 +49,12 @@ struct core_settings {
 	uint32_t rotation;	      /* ns between turns when they do not suffice */
 	uint32_t cpus;		      /* online: what may be locked grows with them */
 	uint32_t tsc_mult, tsc_shift; /* ns = tsc * mult >> shift; mult 0: nobody has asked yet */
-	uint32_t cpu_type, breakpoint_type; /* numbers of PMUs in sysfs */
-	uint32_t trace_type, probe_type;    /* likewise; 0: there is none */
-	uint32_t host;			    /* 1: the kernel counts what it can */
-	uint32_t vendor;		    /* enum core_vendor */
-	uint64_t user_name_space;	    /* where the run began, as an inode; 0: unknown */
-	struct machine machine;		    /* that the model computes; zeros: the reference one */
+	uint32_t cpu_type, breakpoint_type;	  /* numbers of PMUs in sysfs */
+	uint32_t trace_type, probe_type, op_type; /* likewise; 0: there is none */
+	uint32_t host;				  /* 1: the kernel counts what it can */
+	uint32_t vendor;			  /* enum core_vendor */
+	uint64_t user_name_space;		  /* where the run began, as an inode; 0: unknown */
+	struct machine machine; /* that the model computes; zeros: the reference one */
 };
 
 /*

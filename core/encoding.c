@@ -538,6 +538,22 @@ static int breakpoint_kind(const struct perf_event_attr *attr)
 	return CORE_BREAKPOINT;
 }
 
+/* ---- operations ---- */
+
+static bool is_of_operations(const struct perf_event_attr *attr)
+{
+	return core_settings()->op_type && attr->type == core_settings()->op_type;
+}
+
+/*
+ * AMD's Instruction-Based Sampling, by cycles: to choose among operations themselves (bit 19) would leave
+ * samples without what the model knows of them. As there, nothing is counted that is not sampled.
+ */
+static int operation_kind(const struct perf_event_attr *attr)
+{
+	return attr->config || !attr->sample_period ? -EINVAL : CORE_CYCLES;
+}
+
 /* ---- all of them ---- */
 
 static uint32_t pmu_type(void)
@@ -610,6 +626,10 @@ int core_encoding(const struct perf_event_attr *attr)
 			return CORE_TRACE; /* also where there is nothing to be traced */
 		if (core_encoding_is_probe(attr))
 			return CORE_PROBE; /* as to the kernel, whatever is excluded */
+		if (is_of_operations(attr)) {
+			kind = operation_kind(attr);
+			break;
+		}
 		if (attr->type != PERF_TYPE_RAW && attr->type != pmu_type())
 			return -ENOENT;
 		kind = raw_kind(attr->config);

@@ -13,7 +13,7 @@
 
 #include "core/test_tree.h"
 
-enum { CPU_TYPE = 4 };
+enum { CPU_TYPE = 4, OP_TYPE = 514 };
 
 static int kind_of(uint32_t type, uint64_t config)
 {
@@ -398,6 +398,29 @@ static void on_an_amd_host_they_are_its_generations(void **state)
 	speak(CORE_VENDOR_INTEL);
 }
 
+/* As AMD's ibs_op: sampled by cycles, and never counted. */
+static void operations_are_sampled(void **state)
+{
+	struct core_settings *settings = (struct core_settings *)core_settings();
+	struct perf_event_attr attr = test_attr(OP_TYPE, 0);
+
+	(void)state;
+	settings->op_type = OP_TYPE;
+	assert_int_equal(core_encoding(&attr), -EINVAL);
+	attr.sample_period = 4096;
+	assert_int_equal(core_encoding(&attr), CORE_CYCLES);
+	attr.exclude_user = 1;
+	assert_int_equal(core_encoding(&attr), CORE_ZERO);
+	attr.exclude_user = 0;
+	for (unsigned int bit = 0; bit < 64; bit++) {
+		attr.config = 1UL << bit;
+		assert_int_equal(core_encoding(&attr), -EINVAL);
+	}
+	settings->op_type = 0;
+	attr.config = 0;
+	assert_int_equal(core_encoding(&attr), -ENOENT);
+}
+
 static void other_types_do_not_exist(void **state)
 {
 	(void)state;
@@ -491,6 +514,7 @@ int main(void)
 		TREE_CASE(of_an_amds_event_the_number_has_twelve_bits),
 		TREE_CASE(of_an_amds_umask_some_bits_add_nothing),
 		TREE_CASE(on_an_amd_host_they_are_its_generations),
+		TREE_CASE(operations_are_sampled),
 		TREE_CASE(other_types_do_not_exist),
 		TREE_CASE(software_events_are_the_kernels),
 		TREE_CASE(nothing_but_user_code_is_counted),

@@ -32,7 +32,7 @@ enum {
 };
 
 /* The numbers of units that are ours on every host, far from those that the kernel gives. */
-enum { TRACE_TYPE = 512, PROBE_TYPE };
+enum { TRACE_TYPE = 512, PROBE_TYPE, OP_TYPE };
 
 static struct {
 	char *memory;
@@ -215,6 +215,7 @@ static void settle(const struct monitor_options *options)
 		.breakpoint_type = PERF_TYPE_BREAKPOINT,
 		.trace_type = TRACE_TYPE,
 		.probe_type = PROBE_TYPE,
+		.op_type = OP_TYPE,
 		.host = options->host && kernel_has_events(),
 		.vendor = vendor_of(machine_cpuid),
 		.user_name_space = user_name_space(),

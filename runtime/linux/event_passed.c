@@ -224,7 +224,7 @@ static bool passes(const struct event_request *request)
 	 * takes longer than all the rest. */
 	return type >= PERF_TYPE_MAX && type != core_settings()->cpu_type &&
 	       type != core_settings()->trace_type && type != core_settings()->probe_type &&
-	       type != proc_device_type("uprobe");
+	       type != core_settings()->op_type && type != proc_device_type("uprobe");
 }
 
 int64_t event_pass(struct thread *thread, struct syscall *call, const struct event_request *request)

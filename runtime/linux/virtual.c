@@ -25,6 +25,7 @@ static const char *const folders[VIRTUAL_FOLDERS] = {
 	DEVICE "cpu/events",
 	DEVICE "cpu/format",
 	DEVICE "intel_bts",
+	DEVICE "ibs_op",
 	DEVICE "uprobe",
 	DEVICE "uprobe/format",
 	DEVICE "software",
@@ -51,11 +52,12 @@ struct entry {
 
 /* The first are ours whatever the kernel has: what it has under those names is another processor, or puts
  * breakpoints into code that is not what is executed. */
-enum { OURS = 3 };
+enum { OURS = 4 };
 
 static const struct entry devices[] = {
 	{"cpu", VIRTUAL_LINK, 0, "../../../devices/cpu"},
 	{"intel_bts", VIRTUAL_LINK, 0, "../../../devices/intel_bts"},
+	{"ibs_op", VIRTUAL_LINK, 0, "../../../devices/ibs_op"},
 	{"uprobe", VIRTUAL_LINK, 0, "../../../devices/uprobe"},
 	{"software", VIRTUAL_LINK, 0, "../../../devices/software"},
 	{"breakpoint", VIRTUAL_LINK, 0, "../../../devices/breakpoint"},
@@ -80,6 +82,12 @@ static const struct entry caps[] = {
 static const struct entry bts[] = {
 	TEXT("perf_event_mux_interval_ms", "4"),
 	NUMBER("type", trace_type),
+	TEXT("uevent", ""),
+	{0},
+};
+static const struct entry ibs_op[] = {
+	TEXT("perf_event_mux_interval_ms", "4"),
+	NUMBER("type", op_type),
 	TEXT("uevent", ""),
 	{0},
 };
@@ -112,10 +120,15 @@ static const struct entry sysctl[] = {
 };
 
 static const struct entry *const lists[VIRTUAL_FOLDERS] = {
-	[VIRTUAL_DEVICES] = devices,   [VIRTUAL_CPU] = cpu,
-	[VIRTUAL_CPU_CAPS] = caps,     [VIRTUAL_BTS] = bts,
-	[VIRTUAL_UPROBE] = uprobe,     [VIRTUAL_UPROBE_FORMAT] = uprobe_format,
-	[VIRTUAL_SOFTWARE] = software, [VIRTUAL_BREAKPOINT] = breakpoint,
+	[VIRTUAL_DEVICES] = devices,
+	[VIRTUAL_CPU] = cpu,
+	[VIRTUAL_CPU_CAPS] = caps,
+	[VIRTUAL_BTS] = bts,
+	[VIRTUAL_IBS_OP] = ibs_op,
+	[VIRTUAL_UPROBE] = uprobe,
+	[VIRTUAL_UPROBE_FORMAT] = uprobe_format,
+	[VIRTUAL_SOFTWARE] = software,
+	[VIRTUAL_BREAKPOINT] = breakpoint,
 	[VIRTUAL_SYSCTL] = sysctl,
 };
 

@@ -32,6 +32,7 @@ enum virtual_folder {
 	VIRTUAL_CPU_EVENTS,
 	VIRTUAL_CPU_FORMAT,
 	VIRTUAL_BTS,
+	VIRTUAL_IBS_OP,
 	VIRTUAL_UPROBE,
 	VIRTUAL_UPROBE_FORMAT,
 	VIRTUAL_SOFTWARE,   /* where the kernel has none */

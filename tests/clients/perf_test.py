@@ -400,16 +400,30 @@ def case_record_of_loads_that_are_slow():
 
 
 def case_mem_record_finds_its_events():
-    with open('/proc/cpuinfo', encoding='ascii') as cpuinfo:
-        if 'GenuineIntel' not in cpuinfo.read():
-            skip("on others perf mem wants the vendor's own unit")
     path = path_of('mem.data')
     perf('mem', 'record', '-o', path, WORK, str(TURNS))
     events = perf('evlist', '-i', path).stdout.split()
-    equal(events, ['cpu/mem-loads,ldlat=30/P', 'cpu/mem-stores/P'])
     levels = perf('script', '-i', path, '-F', 'event,data_src').stdout
+    if AMDS:
+        equal(events, ['ibs_op//'])
+        check(re.search(r'\|OP LOAD\|LVL (L1|L2|L3|Local RAM|RAM hit)', levels), levels[:2000])
+        check(re.search(r'\|OP STORE\|', levels), levels[:2000])
+        return
+    equal(events, ['cpu/mem-loads,ldlat=30/P', 'cpu/mem-stores/P'])
     check(re.search(r'mem-loads.*\|OP LOAD\|LVL (L3|Local RAM|RAM hit)', levels), levels[:2000])
     check(re.search(r'mem-stores.*\|OP STORE\|', levels), levels[:2000])
+
+
+def case_operations_are_sampled_as_by_AMDs():
+    path, _ = record('-e', 'ibs_op//u', '-c', '5003', '-d', '-W', program=WORK_STATIC)
+    samples = perf('script', '-i', path, '-F', 'addr,data_src').stdout.splitlines()
+    counts = stat('-e', 'ibs_op//u,cycles:u', WORK_STATIC, str(TURNS))
+    near(len(samples), counts['cycles:u'] / 5003, 0.02, 'samples')
+    equal(counts['ibs_op//u'], '<not supported>')
+    for kind in ('|OP LOAD|LVL', '|OP STORE|LVL', '|OP N/A|LVL N/A'):
+        check(any(kind in sample for sample in samples), 'samples of ' + kind)
+    for sample in samples:
+        equal('|OP N/A|' in sample, sample.split()[0] == '0', 'where it accessed ' + sample)
 
 
 # ---- events that the kernel counts ----
