@@ -46,19 +46,30 @@ static bool is_mapped(int fd, const struct maps_file *file)
 	return !sys(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_INO, &is) && is.stx_ino == file->inode;
 }
 
+/* By its path, as what the kernel says of mappings is the device of another layer on some file
+ * systems; and if it has none any more, by that. */
 static void identify_entry(const struct maps_entry *entry, const struct maps_file *file)
 {
 	const int fd = (int)sys(__NR_openat, AT_FDCWD, file->path, O_PATH | O_CLOEXEC);
+	const bool found = fd >= 0 && is_mapped(fd, file);
 
-	if (fd < 0)
-		return;
-	if (is_mapped(fd, file))
-		for (struct range *r = map_cut(entry->start, entry->end);
-		     r && r->start < entry->end; r = map_next(r))
-			if (r->kind == RANGE_PRIVATE && !r->inode)
-				memory_identify(r, fd, file->offset + (r->start - entry->start));
+	for (struct range *r = map_cut(entry->start, entry->end); r && r->start < entry->end;
+	     r = map_next(r)) {
+		const uint64_t offset = file->offset + (r->start - entry->start);
+
+		if (r->kind != RANGE_PRIVATE || r->inode)
+			continue;
+		if (found) {
+			memory_identify(r, fd, offset);
+		} else {
+			r->device = maps_device(file);
+			r->inode = file->inode;
+			r->offset = offset;
+		}
+	}
 	map_join(entry->start, entry->end);
-	sys(__NR_close, fd);
+	if (fd >= 0)
+		sys(__NR_close, fd);
 }
 
 void memory_identify_all(void)

@@ -82,6 +82,12 @@ static void read_file(struct maps_reader *reader, struct maps_file *file)
 	file->path[length] = '\0';
 }
 
+uint64_t maps_device(const struct maps_file *file)
+{
+	return (file->minor & 0xff) | (uint64_t)file->major << 8 |
+	       (uint64_t)(file->minor & ~0xffU) << 12;
+}
+
 bool maps_open(struct maps_reader *reader)
 {
 	int64_t fd = sys(__NR_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);

@@ -19,6 +19,9 @@ struct maps_file {
 	char path[4096]; /* "[vdso]", "" of no file */
 };
 
+/* Its device, as stat(2) has it where a file system has no layers. */
+uint64_t maps_device(const struct maps_file *file);
+
 /* From the lowest address to the highest. What is mapped meanwhile may be in it or not. */
 struct maps_reader {
 	int fd;

@@ -69,9 +69,11 @@ static bool is_of(const struct maps_file *mapped, const struct core_file *file)
 {
 	struct stat is = {0};
 
-	return mapped->inode == file->inode &&
-	       !sys(__NR_newfstatat, AT_FDCWD, mapped->path, &is, 0) && is.st_ino == file->inode &&
-	       is.st_dev == file->device;
+	if (mapped->inode != file->inode)
+		return false;
+	if (!sys(__NR_newfstatat, AT_FDCWD, mapped->path, &is, 0) && is.st_ino == file->inode)
+		return is.st_dev == file->device;
+	return maps_device(mapped) == file->device; /* it has no path any more */
 }
 
 /* As the kernel: the first mapping that is private and can be written. */
@@ -97,11 +99,12 @@ static uint64_t find(const struct core_probe *place)
 
 static bool add(uint64_t at, int much)
 {
-	uint16_t value;
+	int16_t value;
 
-	if (copy_in(&value, at, sizeof(value)))
+	/* As the kernel, which leaves alone what would be negative: the program has written to it. */
+	if (copy_in(&value, at, sizeof(value)) || value + much < 0)
 		return false;
-	value = (uint16_t)(value + much);
+	value = (int16_t)(value + much);
 	return !copy_out(at, &value, sizeof(value));
 }
 

@@ -326,12 +326,31 @@ static void slowly(void **state)
 	close(fd), close(entered), close(returned);
 }
 
+/* To the kernel such a probe stays one for good, so it is not asked. */
+static void counter_written(void **state)
+{
+	const int file = open(path, O_RDONLY);
+	volatile uint16_t *counter = mmap(NULL, CODE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	const uint16_t before = counter[FUNCTION / 2];
+	int fd;
+
+	(void)state;
+	close(file);
+	fd = open_probe(1, (uint64_t)FUNCTION << 32);
+	assert_int_equal(counter[FUNCTION / 2], before + 1);
+	counter[FUNCTION / 2] = 0;
+	close(fd);
+	assert_int_equal(counter[FUNCTION / 2], 0);
+	munmap((void *)(uintptr_t)counter, CODE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stack),   cmocka_unit_test(places), cmocka_unit_test(interrupted),
-		cmocka_unit_test(threads), cmocka_unit_test(beside), cmocka_unit_test(slowly),
-		cmocka_unit_test(many),
+		cmocka_unit_test(stack),	   cmocka_unit_test(places),
+		cmocka_unit_test(interrupted),	   cmocka_unit_test(threads),
+		cmocka_unit_test(beside),	   cmocka_unit_test(slowly),
+		cmocka_unit_test(counter_written), cmocka_unit_test(many),
 	};
 
 	return cmocka_run_group_tests_name("run/uprobes", tests, make_code, remove_code);
