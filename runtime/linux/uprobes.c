@@ -223,6 +223,21 @@ static void forget_left(struct returns *returns, const struct call *call)
 	returns->nr = kept;
 }
 
+/*
+ * What an earlier return has left is not this one's. Nothing else is touched: who comes here by a jump,
+ * as a function in a loop from its beginning on, may keep something below the stack.
+ */
+static void wipe_trace(struct thread *thread, uint64_t slot)
+{
+	const uint64_t at = trace_of_return(slot);
+	uint64_t trace;
+
+	thread->target = 0;
+	if (core_host_read(&trace, at, sizeof(trace)) == sizeof(trace) &&
+	    translate_has_emitted(trace))
+		linux_store(at, 0, sizeof(trace));
+}
+
 /* A function has been entered that somebody wants to see return. */
 static void await_return(struct thread *thread, const struct core_probe_met *met)
 {
@@ -237,8 +252,7 @@ static void await_return(struct thread *thread, const struct core_probe_met *met
 	forget_left(returns, &call);
 	if (returns->nr == RETURNS_MAX)
 		return;
-	linux_store(trace_of_return(call.slot), 0, sizeof(uint64_t));
-	thread->target = 0;
+	wipe_trace(thread, call.slot);
 	returns->of[returns->nr++] = call;
 	translate_lock();
 	can = stop_at(call.met.back);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -43,6 +44,19 @@ __asm__(".text\n"
 	"	jmp chain_last\n"
 	".type chain_last, @function\n"
 	"chain_last: lea 1(%rdi), %eax\n"
+	"	ret\n");
+
+/* A loop from its beginning on, which keeps its argument below the stack. */
+int begins_again(int n);
+__asm__(".text\n"
+	".type begins_again, @function\n"
+	"begins_again:\n"
+	"	test %edi, %edi\n"
+	"	jz 1f\n"
+	"	mov %rdi, -8(%rsp)\n"
+	"	xor %edi, %edi\n"
+	"	jmp begins_again\n"
+	"1:	mov -8(%rsp), %rax\n"
 	"	ret\n");
 
 /* Moved about as a page by itself. */
@@ -158,6 +172,16 @@ static void case_returns(void)
 	say_count("left by a jump", fd);
 	say_count("returned for two", entered);
 	close(fd), close(entered);
+}
+
+static void case_below_the_stack(void)
+{
+	struct perf_event_attr attr = probe(begins_again, RETURN);
+	int fd = own_event(&attr);
+
+	for (int i = 1; i < 10; i++)
+		say("kept %d\n", begins_again(i));
+	close(fd);
 }
 
 static void case_left_by_longjmp(void)
@@ -510,6 +534,26 @@ static void case_replaced(void)
 	say_count("the page again", fd);
 }
 
+/* What is mapped has no path any more by the time that it becomes code. */
+static void case_deleted(void)
+{
+	const int file = open("page", O_RDWR | O_CREAT | O_TRUNC, 0755);
+	struct perf_event_attr attr;
+	function *code;
+	char path[64];
+	int fd;
+
+	need(write(file, (const void *)(uintptr_t)on_a_page, 4096) == 4096);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", dup(file));
+	code = page_of(file, 0, NULL, PROT_READ, MAP_PRIVATE);
+	need(!unlink("page"));
+	attr = probe_in(path, 0);
+	fd = own_event(&attr);
+	need(!mprotect(address_of(code), 4096, PROT_READ | PROT_EXEC));
+	call(code, 7);
+	say_count("deleted", fd);
+}
+
 /* Of the whole system: so in a file that nobody else has. */
 static void case_processors(void)
 {
@@ -548,6 +592,7 @@ const struct test_case cases[] = {
 	CASE(count),
 	CASE(group),
 	CASE(returns),
+	CASE(below_the_stack),
 	CASE(left_by_longjmp),
 	CASE(enabled_within),
 	CASE(returns_in_a_child),
@@ -555,6 +600,7 @@ const struct test_case cases[] = {
 	CASE(inherited),
 	CASE(exec),
 	CASE(processors),
+	CASE(deleted),
 	CASE(library),
 	CASE(mappings),
 	CASE(semaphore),
