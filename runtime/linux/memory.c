@@ -72,7 +72,7 @@ static void identify_entry(const struct maps_entry *entry, const struct maps_fil
 		sys(__NR_close, fd);
 }
 
-void memory_identify_all(void)
+void memory_identify_mapped(uint64_t start, uint64_t end)
 {
 	struct maps_reader reader;
 	struct maps_entry entry;
@@ -80,9 +80,9 @@ void memory_identify_all(void)
 
 	if (confined() || !maps_open(&reader))
 		return;
-	while (maps_next(&reader, &entry, &file))
-		if (entry.prot & PROT_EXEC && file.inode && !file.shared && map_has_room() &&
-		    entry.start < ADDRESS_MAX)
+	while (maps_next(&reader, &entry, &file) && entry.start < end)
+		if (entry.end > start && entry.prot & PROT_EXEC && file.inode && !file.shared &&
+		    map_has_room())
 			identify_entry(&entry, &file);
 	maps_close(&reader);
 }

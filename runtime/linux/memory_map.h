@@ -26,8 +26,9 @@ struct range {
 /* memory.c: @range has what @fd has from @offset on. */
 void memory_identify(struct range *range, int fd, uint64_t offset);
 
-/* The same for all that became executable after it was mapped. With the translator locked. */
-void memory_identify_all(void);
+/* The same for what became executable after it was mapped, from @start to @end: by what the kernel says, and
+ * so slowly. With the translator locked. */
+void memory_identify_mapped(uint64_t start, uint64_t end);
 
 /* The range around @at; the first that ends behind @at; the next; NULL when there is none. */
 struct range *map_at(uint64_t at);

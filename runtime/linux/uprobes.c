@@ -107,7 +107,7 @@ static bool know_all(const struct core_probe *probes, size_t n)
 
 	translate_lock();
 	if (n && !nr_places)
-		memory_identify_all();
+		memory_identify_mapped(0, ADDRESS_MAX);
 	for (size_t i = 0; i < n && all; i++)
 		all = know(&probes[i]);
 	translate_unlock();
@@ -147,7 +147,7 @@ void uprobes_became_code(uint64_t start, uint64_t end)
 {
 	if (!nr_places)
 		return;
-	memory_identify_all();
+	memory_identify_mapped(start, end);
 	uprobes_mapped(start, end);
 }
 
