@@ -20,11 +20,15 @@
 #include "runtime/linux/memory_map.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/tasks.h"
+#include "runtime/translate/decode.h"
 #include "runtime/translate/translate.h"
 
 enum {
 	PLACES_MAX = 4096,  /* in a process, as long as it executes the same image */
 	RETURNS_MAX = 4096, /* calls that have not returned: of the kernel 64 */
+	CALL_LEAST = 2,	    /* bytes of a call */
+	CALL_MOST = 9,
+	KNOWN = 1024, /* places at which calls have been looked for */
 };
 
 /* ---- where they are ---- */
@@ -238,6 +242,32 @@ static void wipe_trace(struct thread *thread, uint64_t slot)
 		linux_store(at, 0, sizeof(trace));
 }
 
+/* Whether there is a call at @at that returns @length bytes behind. */
+static bool is_call(uint64_t at, uint64_t length)
+{
+	uint8_t code[INSN_MAX];
+	struct insn insn;
+
+	return insn_decode(&insn, code, linux_code(code, at, sizeof(code))) &&
+	       insn_is_call(&insn) && insn.length == length;
+}
+
+/* Code stops at calls as well that return to @back, so that it is seen who calls from there again. Bytes
+ * that happen to look like one, amid others, are not executed. */
+static bool stop_at_calls(uint64_t back)
+{
+	static _Alignas(PAGE) uint64_t known[KNOWN];
+	bool all = true;
+
+	if (known[back % KNOWN] == back)
+		return true;
+	known[back % KNOWN] = back;
+	for (uint64_t length = CALL_LEAST; length <= CALL_MOST; length++)
+		if (is_call(back - length, length))
+			all &= stop_at(back - length);
+	return all;
+}
+
 /* A function has been entered that somebody wants to see return. */
 static void await_return(struct thread *thread, const struct core_probe_met *met)
 {
@@ -255,7 +285,7 @@ static void await_return(struct thread *thread, const struct core_probe_met *met
 	wipe_trace(thread, call.slot);
 	returns->of[returns->nr++] = call;
 	translate_lock();
-	can = stop_at(call.met.back);
+	can = stop_at(call.met.back) && stop_at_calls(call.met.back);
 	translate_unlock();
 	if (!can)
 		tasks_instrument(thread);
@@ -302,6 +332,34 @@ static bool returned(struct thread *thread, uint64_t pc)
 	return met;
 }
 
+/*
+ * At a call: who has called from here, with the stack as it is, and has not returned never will. What is
+ * called now, as the next of an interpreter's functions after one that was left by longjmp(3), returns to
+ * the same place by a return.
+ */
+static void call_anew(const struct thread *thread, uint64_t pc)
+{
+	struct returns *returns = thread->task->returns;
+	const uint64_t slot = thread->regs.gpr[REG_RSP] - sizeof(uint64_t);
+	uint32_t nr;
+
+	if (!returns)
+		return;
+	for (nr = returns->nr; nr; nr--) {
+		const struct call *call = &returns->of[nr - 1];
+		const uint64_t length = call->met.back - pc;
+
+		if (call->slot == slot && length >= CALL_LEAST && length <= CALL_MOST &&
+		    is_call(pc, length))
+			break;
+	}
+	if (!nr)
+		return;
+	returns->nr = nr;
+	while (returns->nr && is_same_call(&returns->of[returns->nr - 1], &returns->of[nr - 1]))
+		returns->nr--;
+}
+
 /* As to the kernel, also of who comes back from where its parent has gone to. */
 void uprobes_begin(struct task *task)
 {
@@ -319,6 +377,7 @@ bool uprobes_meet(struct thread *thread, uint64_t pc)
 	if (!__atomic_load_n(&nr_places, __ATOMIC_ACQUIRE))
 		return false;
 	some = returned(thread, pc);
+	call_anew(thread, pc);
 	if (!find(pc, &met.place) || !core_probe_at(&thread->events, &met.place, false))
 		return some;
 	if (core_probe_at(&thread->events, &met.place, true))

@@ -203,6 +203,32 @@ static void case_left_by_longjmp(void)
 	say("jumps %d\n", others);
 }
 
+static function *volatile next;
+
+/* As an interpreter does it: all from one place. */
+__attribute__((noipa)) static void dispatch(volatile int *n)
+{
+	while (*n < 20) {
+		next = *n % 3 ? may_jump : called;
+		++*n;
+		next(1);
+	}
+}
+
+static void case_left_for_another(void)
+{
+	struct perf_event_attr attr = probe(may_jump, RETURN);
+	int fd = own_event(&attr), other;
+	volatile int n = 0;
+
+	attr = probe(called, RETURN);
+	other = own_event(&attr);
+	setjmp(back);
+	dispatch(&n);
+	say_count("always left", fd);
+	say_count("returned", other);
+}
+
 static int inner_fd;
 
 __attribute__((noipa)) static int enables(int n)
@@ -594,6 +620,7 @@ const struct test_case cases[] = {
 	CASE(returns),
 	CASE(below_the_stack),
 	CASE(left_by_longjmp),
+	CASE(left_for_another),
 	CASE(enabled_within),
 	CASE(returns_in_a_child),
 	CASE(one_task),
