@@ -49,6 +49,16 @@ static bool stop_at(uint64_t at)
 	return !crowded;
 }
 
+/*
+ * Where functions return to may be anywhere. Room is left for probes in what others map: nobody tells the
+ * threads that have them already that stops have become too many.
+ */
+static bool stop_at_return(uint64_t at)
+{
+	crowded |= translate_stops_left() <= PLACES_MAX;
+	return !crowded && stop_at(at);
+}
+
 static bool is_same(const struct core_probe *a, const struct core_probe *b)
 {
 	return a->offset == b->offset && a->file.inode == b->file.inode &&
@@ -264,7 +274,7 @@ static bool stop_at_calls(uint64_t back)
 	known[back % KNOWN] = back;
 	for (uint64_t length = CALL_LEAST; length <= CALL_MOST; length++)
 		if (is_call(back - length, length))
-			all &= stop_at(back - length);
+			all &= stop_at_return(back - length);
 	return all;
 }
 
@@ -285,7 +295,7 @@ static void await_return(struct thread *thread, const struct core_probe_met *met
 	wipe_trace(thread, call.slot);
 	returns->of[returns->nr++] = call;
 	translate_lock();
-	can = stop_at(call.met.back) && stop_at_calls(call.met.back);
+	can = stop_at_return(call.met.back) && stop_at_calls(call.met.back);
 	translate_unlock();
 	if (!can)
 		tasks_instrument(thread);

@@ -4,7 +4,7 @@
 #include "runtime/translate/cache.h"
 #include "runtime/translate/caches.h"
 
-enum { STOPS_MAX = 16384 };
+enum { STOPS_MAX = 32768 };
 
 static _Alignas(PAGE_SIZE) uint64_t stops[STOPS_MAX]; /* ascending */
 static unsigned int nr_stops;
@@ -51,6 +51,11 @@ static void forget(uint64_t pc)
 	for (unsigned int n = 0; (cache = cache_number(n)); n++)
 		if (cache_stops(cache))
 			cache_forget_pages(cache, page, page);
+}
+
+unsigned int translate_stops_left(void)
+{
+	return STOPS_MAX - nr_stops;
 }
 
 bool translate_stop_at(uint64_t pc)

@@ -79,6 +79,9 @@ bool translate_instrument(struct thread *thread, const struct instrumentation *d
  * False: there are too many such places. With the translator locked. */
 bool translate_stop_at(uint64_t pc);
 
+/* How many more there may be, likewise. */
+unsigned int translate_stops_left(void);
+
 /*
  * The program's memory from @start to @end has changed or ceased to be executable: no thread begins
  * anew to execute what was translated from there. The memory map has to call it on munmap, mremap,

@@ -539,6 +539,61 @@ static void case_semaphore_of_a_library(void)
 	say("closed %d\n", *there);
 }
 
+/* Somebody has a probe in a library that is loaded when others have seen returns to more places than fit. */
+static pthread_barrier_t meeting;
+static function *loaded;
+
+static void *wait_for_library(void *arg)
+{
+	const int fd = own_event(arg);
+
+	call(called, 3);
+	pthread_barrier_wait(&meeting);
+	pthread_barrier_wait(&meeting);
+	call(loaded, 10);
+	say_count("loaded later", fd);
+	return arg;
+}
+
+static void call_from_everywhere(function *code)
+{
+	/* sub $8, %rsp; call *%rsi; add $8, %rsp; ret */
+	static const unsigned char bytes[16] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd6,
+						0x48, 0x83, 0xc4, 0x08, 0xc3};
+	enum { PLACES = 40000 };
+	char *at = mmap(NULL, PLACES * sizeof(bytes), PROT_READ | PROT_WRITE | PROT_EXEC,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	need(at != MAP_FAILED);
+	for (int i = 0; i < PLACES; i++, at += sizeof(bytes)) {
+		memcpy(at, bytes, sizeof(bytes));
+		need(((int (*)(int, function *))(uintptr_t)at)(i, code) == i + 1);
+	}
+}
+
+static void case_crowd(void)
+{
+	static const char path[] = "./plugin.so";
+	struct perf_event_attr attr = probe(called, RETURN), other;
+	pthread_t thread;
+	void *handle;
+	int fd;
+
+	copy_file(getenv("PLUGIN1"), path);
+	other = probe_in(path, offset_in(path, "plugin"));
+	need(!pthread_barrier_init(&meeting, NULL, 2));
+	need(!pthread_create(&thread, NULL, wait_for_library, &other));
+	pthread_barrier_wait(&meeting);
+	fd = own_event(&attr);
+	call_from_everywhere(called);
+	say_count("returned", fd);
+	handle = dlopen(path, RTLD_NOW);
+	need(handle);
+	loaded = (function *)(uintptr_t)dlsym(handle, "plugin");
+	pthread_barrier_wait(&meeting);
+	need(!pthread_join(thread, NULL));
+}
+
 /* Something else where a probe was. */
 static void case_replaced(void)
 {
@@ -633,6 +688,7 @@ const struct test_case cases[] = {
 	CASE(semaphore),
 	CASE(semaphore_of_a_library),
 	CASE(replaced),
+	CASE(crowd),
 	CASE(_image),
 	{0},
 };
