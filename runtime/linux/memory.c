@@ -77,10 +77,12 @@ void memory_identify_mapped(uint64_t start, uint64_t end)
 	struct maps_reader reader;
 	struct maps_entry entry;
 	struct maps_file file;
+	bool more;
 
 	if (confined() || !maps_open(&reader))
 		return;
-	while (maps_next(&reader, &entry, &file) && entry.start < end)
+	more = maps_has_file(&reader, start, end);
+	while (more && maps_next(&reader, &entry, &file) && entry.start < end)
 		if (entry.end > start && entry.prot & PROT_EXEC && file.inode && !file.shared &&
 		    map_has_room())
 			identify_entry(&entry, &file);

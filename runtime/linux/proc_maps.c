@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/linux/proc_maps.h"
 
+#include <asm/errno.h>
+#include <asm/ioctl.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <stddef.h>
@@ -105,6 +107,28 @@ bool maps_next(struct maps_reader *reader, struct maps_entry *entry, struct maps
 	else
 		skip_line(reader);
 	return true;
+}
+
+/* PROCMAP_QUERY, which older headers do not have. */
+struct query {
+	uint64_t size, flags, address;
+	uint64_t start, end, mapping_flags, page_size, offset, inode;
+	uint32_t major, minor, name_size, build_id_size;
+	uint64_t name, build_id;
+};
+#define QUERY _IOWR('f', 17, struct query)
+
+bool maps_has_file(const struct maps_reader *reader, uint64_t start, uint64_t end)
+{
+	enum { OR_NEXT = 0x10, OF_FILE = 0x20 };
+	struct query query = {
+		.size = sizeof(query),
+		.flags = OR_NEXT | OF_FILE,
+		.address = start,
+	};
+	const int64_t error = sys(__NR_ioctl, reader->fd, QUERY, &query);
+
+	return error ? error != -ENOENT : query.start < end;
 }
 
 void maps_close(const struct maps_reader *reader)
