@@ -32,7 +32,8 @@ struct maps_reader {
 bool maps_open(struct maps_reader *reader);
 /* False at the end; @file may be NULL. */
 bool maps_next(struct maps_reader *reader, struct maps_entry *entry, struct maps_file *file);
-/* Whether some file is mapped from @start to @end: no, or perhaps. Much quicker than to read, from Linux 6.11 on. */
+/* Whether some file is mapped from @start to @end: no, or perhaps. Much quicker than to read, from
+ * Linux 6.11 on. */
 bool maps_has_file(const struct maps_reader *reader, uint64_t start, uint64_t end);
 void maps_close(const struct maps_reader *reader);
 
