@@ -281,6 +281,8 @@ static uint64_t overflow(struct core_event *event, uint64_t times, struct core_h
 static void take_back(struct core_event *event, uint64_t late)
 {
 	event->count.value -= late < event->count.value ? late : event->count.value;
+	if (event->maps)
+		core_page_update(event);
 }
 
 /*

@@ -502,6 +502,25 @@ static void a_limit_within_a_step(void **state)
 	assert_int_equal(core_event(event)->count.value, 20);
 }
 
+/* What is taken back is so in the page, too, whatever was told there when it was switched off. */
+static void the_page_behind_a_limit(void **state)
+{
+	struct perf_event_attr attr = every(10);
+	uint32_t event = fake_event(&attr, CORE_INSTRUCTIONS);
+	struct fake_ring ring = fake_map(event, 0, true);
+
+	(void)state;
+	core_disable(event, false);
+	assert_int_equal(core_refresh(event, 2), 0);
+	core_task_update(fake.task);
+	fake.task->counter[CORE_INSTRUCTIONS] += 47;
+	core_overflow(fake.task, CORE_INSTRUCTIONS);
+	assert_int_equal(core_event(event)->state, CORE_OFF);
+	assert_int_equal(core_event(event)->count.value, 20);
+	assert_int_equal(ring.page->index, 0);
+	assert_int_equal(ring.page->offset, 20);
+}
+
 /* What has been counted since is as little as before. */
 static void a_reset_behind_a_limit(void **state)
 {
@@ -603,6 +622,7 @@ int main(void)
 		FAKE_CASE(signals),
 		FAKE_CASE(a_limit),
 		FAKE_CASE(a_limit_within_a_step),
+		FAKE_CASE(the_page_behind_a_limit),
 		FAKE_CASE(a_reset_behind_a_limit),
 		FAKE_CASE(page_faults_are_not_throttled),
 		FAKE_CASE(traps),
