@@ -125,18 +125,14 @@ extern const char syscall_pass_look[], syscall_pass_made[], syscall_pass_not_mad
 
 int64_t syscall_pass(struct thread *thread, const struct syscall *call)
 {
-	/* Events may come and go meanwhile. */
-	const bool measured = thread->events.events;
 	int64_t result;
 
-	/* What the kernel does for the program is no time of the program's. */
 	if (thread->events.switches)
 		switches_before(thread);
-	if (measured)
-		core_clock_stop(&thread->events);
+	/* What the kernel does for the program is no time of the program's; events may come meanwhile. */
+	core_clock_stop(&thread->events);
 	result = syscall_pass_asm(call, &thread->pending);
-	if (measured)
-		core_clock_start(&thread->events);
+	core_clock_start(&thread->events);
 	if (thread->events.switches)
 		switches_after(thread);
 

@@ -32,6 +32,51 @@ static void case_another_process(void)
 	TRY_AT(open_event(&attr, child, -1, -1, 0));
 }
 
+/* How long it has been enabled. */
+static uint64_t enabled(int fd)
+{
+	uint64_t words[2];
+
+	need(read(fd, words, sizeof(words)) == sizeof(words));
+	return words[1];
+}
+
+/* It may be on its way into the call yet; in there it has no time. */
+static bool comes_to_stand(int fd)
+{
+	for (unsigned int i = 0; i < 1000; i++) {
+		const uint64_t before = enabled(fd);
+
+		usleep(5000);
+		if (enabled(fd) == before)
+			return true;
+	}
+	return false;
+}
+
+/* Who waits in the kernel has no time, also where nobody measured it when it went there. */
+static void case_time_of_who_waits(void)
+{
+	struct perf_event_attr attr = faults();
+	int go, fd, status;
+	pid_t child;
+
+	close(own_faults());
+	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
+	child = start_child(&go, 20);
+	for (unsigned int i = 0; i < 10; i++) {
+		usleep(1000);
+		fd = open_event(&attr, child, -1, -1, 0);
+		need(fd >= 0);
+		say("stands: %d\n", comes_to_stand(fd));
+		if (i < 9)
+			close(fd);
+	}
+	need(write(go, "x", 1) == 1);
+	need(waitpid(child, &status, 0) == child);
+	say("has gone on: %d\n", enabled(fd) > 0);
+}
+
 static void case_inherit(void)
 {
 	struct perf_event_attr attr = faults();
@@ -465,6 +510,7 @@ const struct test_case cases[] = {
 	{"without_tsc", case_without_tsc},
 	{"fork_beside_events", case_fork_beside_events},
 	{"another_process", case_another_process},
+	{"time_of_who_waits", case_time_of_who_waits},
 	{"inherit", case_inherit},
 	{"threads", case_threads},
 	{"enable_on_exec", case_enable_on_exec},
