@@ -14,6 +14,7 @@
 #include <linux/sched.h>
 #include <linux/signal.h>
 
+#include "core/time.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/brk.h"
 #include "runtime/linux/event_calls.h"
@@ -341,6 +342,7 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 	}
 	child->start = mask;
 	signal_hold_ignored_not(thread->task, mask);
+	core_clock_stop(&thread->events); /* as in all calls: of vfork it waits for the child */
 	if (flags & CLONE_VM) {
 		*stack = (uint64_t)(size ? slot_runtime_stack(child) : child->thread->stack);
 		if (size)
@@ -367,6 +369,7 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 			tasks_forked(child->thread, (int32_t)result);
 		discard(child, result >= 0);
 	}
+	core_clock_start(&thread->events);
 	signal_set_kernel_mask(mask);
 	return result;
 }

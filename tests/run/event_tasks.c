@@ -77,6 +77,35 @@ static void case_time_of_who_waits(void)
 	say("has gone on: %d\n", enabled(fd) > 0);
 }
 
+/* Nor has who waits for its child to execute something, or to end. */
+static void case_time_of_who_waits_for_vfork(void)
+{
+	struct perf_event_attr attr = faults();
+	int fd, status, ends[2];
+	char byte;
+	pid_t child;
+
+	close(own_faults());
+	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
+	need(!pipe(ends));
+	child = fork();
+	if (!child) {
+		close(ends[1]);
+		if (!vfork()) {
+			(void)!read(ends[0], &byte, 1);
+			_exit(0);
+		}
+		_exit(0);
+	}
+	close(ends[0]);
+	fd = open_event(&attr, child, -1, -1, 0);
+	need(fd >= 0);
+	say("stands: %d\n", comes_to_stand(fd));
+	close(ends[1]);
+	need(waitpid(child, &status, 0) == child);
+	say("has gone on: %d\n", enabled(fd) > 0);
+}
+
 static void case_inherit(void)
 {
 	struct perf_event_attr attr = faults();
@@ -511,6 +540,7 @@ const struct test_case cases[] = {
 	{"fork_beside_events", case_fork_beside_events},
 	{"another_process", case_another_process},
 	{"time_of_who_waits", case_time_of_who_waits},
+	{"time_of_who_waits_for_vfork", case_time_of_who_waits_for_vfork},
 	{"inherit", case_inherit},
 	{"threads", case_threads},
 	{"enable_on_exec", case_enable_on_exec},
