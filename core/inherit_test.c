@@ -11,6 +11,7 @@
 
 #include "core/arena.h"
 #include "core/test_tree.h"
+#include "core/time.h"
 
 static struct perf_event_attr inherited(void)
 {
@@ -262,6 +263,29 @@ static void many_children_come_and_go(void **state)
 	assert_true(core_tree()->made <= 500);
 }
 
+/* Between them the events of all processors have all of a child's time: also that in which nobody knows yet
+ * where it is. */
+static void no_time_is_on_no_processor(void **state)
+{
+	struct perf_event_attr attr = inherited();
+	struct core_task *child;
+	struct test_count count;
+	uint32_t event;
+
+	(void)state;
+	event = tree_open(&attr, fake.task, fake.cpu, 0);
+	core_clock_stop(fake.task);
+	fake.tick = 3;
+	child = tree_clone(2, 0);
+	fake.task = child;
+	fake.tid = child->tid;
+	core_task_begun(child);
+	fake.tsc += 1000;
+	count = tree_read(event);
+	assert_true(count.enabled >= 1000);
+	assert_int_equal(count.enabled, count.running);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +298,7 @@ int main(void)
 		TREE_CASE(the_copy_of_a_disabled_event_is_disabled),
 		TREE_CASE(a_refused_change_is_not_inherited),
 		TREE_CASE(many_children_come_and_go),
+		TREE_CASE(no_time_is_on_no_processor),
 	};
 
 	return cmocka_run_group_tests_name("core: inherited events", tests, NULL, NULL);

@@ -168,14 +168,15 @@ void core_task_forked(struct core_task *task)
 
 void core_task_begun(struct core_task *task)
 {
-	core_clock_start(task);
 	tell_of_birth(task, true);
-	if (!has_events())
-		return;
 	/* Not before: who binds it looks at where it is, with the lock that this is done without.
 	 */
-	if (task->bound)
+	if (has_events() && task->bound)
 		core_task_cpu(task, core_host_cpu());
+	/* Nor this: it would be time of no processor. */
+	core_clock_start(task);
+	if (!has_events())
+		return;
 	if (task->switches)
 		core_tell_first_run(task);
 }
