@@ -130,9 +130,11 @@ int64_t syscall_pass(struct thread *thread, const struct syscall *call)
 	if (thread->events.switches)
 		switches_before(thread);
 	/* What the kernel does for the program is no time of the program's; events may come meanwhile. */
-	core_clock_stop(&thread->events);
+	if (thread->page)
+		core_clock_stop(&thread->events);
 	result = syscall_pass_asm(call, &thread->pending);
-	core_clock_start(&thread->events);
+	if (thread->page)
+		core_clock_start(&thread->events);
 	if (thread->events.switches)
 		switches_after(thread);
 

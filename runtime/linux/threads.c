@@ -342,7 +342,9 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 	}
 	child->start = mask;
 	signal_hold_ignored_not(thread->task, mask);
-	core_clock_stop(&thread->events); /* as in all calls: of vfork it waits for the child */
+	/* As in all calls: of vfork it waits for the child. */
+	if (thread->page)
+		core_clock_stop(&thread->events);
 	if (flags & CLONE_VM) {
 		*stack = (uint64_t)(size ? slot_runtime_stack(child) : child->thread->stack);
 		if (size)
@@ -369,7 +371,8 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 			tasks_forked(child->thread, (int32_t)result);
 		discard(child, result >= 0);
 	}
-	core_clock_start(&thread->events);
+	if (thread->page)
+		core_clock_start(&thread->events);
 	signal_set_kernel_mask(mask);
 	return result;
 }
