@@ -197,6 +197,8 @@ void core_fold_copy(struct core_event *copy)
 	struct core_event *event = core_opened(copy);
 	struct core_count count = core_count_of_copy(copy);
 
+	core_count_never_less(&count.enabled, &copy->told_enabled);
+	core_count_never_less(&count.running, &copy->told_running);
 	/* First, so that nothing is ever counted twice. */
 	core_set_state(copy, CORE_FREE);
 	core_count_add(&event->ended, &count);

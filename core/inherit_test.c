@@ -286,6 +286,28 @@ static void no_time_is_on_no_processor(void **state)
 	assert_int_equal(count.enabled, count.running);
 }
 
+/* Who reads while a child is about to stop sees a clock that is late, and then is not. */
+static void times_do_not_go_back(void **state)
+{
+	uint32_t event = open_inherited(0);
+	struct test_count before, after;
+
+	(void)state;
+	tree_clone(2, 0);
+	tree_run(2);
+	fake.tsc += 5000;
+	before = tree_read(event);
+	assert_true(before.enabled >= 5000);
+	fake.task->clock_tsc += 3000; /* it had stopped for that long */
+	after = tree_read(event);
+	assert_int_equal(after.enabled, before.enabled);
+	assert_int_equal(after.running, before.running);
+	tree_exit();
+	after = tree_read(event);
+	assert_int_equal(after.enabled, before.enabled);
+	assert_int_equal(after.running, before.running);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +321,7 @@ int main(void)
 		TREE_CASE(a_refused_change_is_not_inherited),
 		TREE_CASE(many_children_come_and_go),
 		TREE_CASE(no_time_is_on_no_processor),
+		TREE_CASE(times_do_not_go_back),
 	};
 
 	return cmocka_run_group_tests_name("core: inherited events", tests, NULL, NULL);

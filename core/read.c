@@ -75,6 +75,17 @@ static void add(uint64_t *to, const uint64_t *from, uint64_t format)
 			from[1 + entry * core_read_entry(format)];
 }
 
+/* What has been read of @event, from outside it may be, is not less than what was told before. */
+static void tell_times(struct core_event *event, uint64_t format, uint64_t *to)
+{
+	uint64_t *time = to + 1;
+
+	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+		core_count_never_less(time++, &event->told_enabled);
+	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+		core_count_never_less(time, &event->told_running);
+}
+
 /* The copies that still count, of each task as that is found. */
 static void add_copies(struct core_event *event, uint64_t format, uint64_t *to)
 {
@@ -86,21 +97,11 @@ static void add_copies(struct core_event *event, uint64_t format, uint64_t *to)
 
 		core_still(task);
 		read_counts(copy, format, core_count_of_copy, counted);
+		tell_times(copy, format, counted);
 		add(to, counted, format);
 		if (task)
 			core_task_unlock(task);
 	}
-}
-
-/* What has been read of @event, from outside it may be, is not less than what was told before. */
-static void tell_times(struct core_event *event, uint64_t format, uint64_t *to)
-{
-	uint64_t *time = to + 1;
-
-	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
-		core_count_never_less(time++, &event->told_enabled);
-	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
-		core_count_never_less(time, &event->told_running);
 }
 
 static int64_t read_own(const struct core_hold *hold, uint64_t *to, size_t size)
