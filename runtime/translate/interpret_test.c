@@ -46,7 +46,7 @@ static bool copy(void *to, uint64_t from, size_t size)
 {
 	struct iovec here = {to, size}, there = {(void *)from, size};
 
-	return syscall(SYS_process_vm_readv, child, &here, 1, &there, 1, 0) == (long)size;
+	return syscall(SYS_process_vm_readv, child, &here, 1UL, &there, 1UL, 0UL) == (long)size;
 }
 
 bool linux_load(uint64_t *value, uint64_t address, unsigned int size, bool fs)
