@@ -291,6 +291,11 @@ struct core_probe {
 	uint64_t offset;
 };
 
+static inline bool core_is_same_probe(const struct core_probe *a, const struct core_probe *b)
+{
+	return a->offset == b->offset && core_is_same_file(&a->file, &b->file);
+}
+
 /*
  * The caller's: where the probes are that its code is to stop at, from the one numbered @from on,
  * @max at most; how many there are. Those of returns are among them from when they are opened: who

@@ -43,6 +43,11 @@ struct core_file {
 	uint64_t device, inode;
 };
 
+static inline bool core_is_same_file(const struct core_file *a, const struct core_file *b)
+{
+	return a->inode == b->inode && a->device == b->device;
+}
+
 /* The counters and times that a read gives, of one event. */
 struct core_count {
 	uint64_t value;

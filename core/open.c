@@ -96,8 +96,7 @@ static bool has_other_counter(const struct core_event *event)
 		const struct core_event *other = core_event(i);
 
 		if (other->state != CORE_FREE && !other->parent && other->kind == CORE_PROBE &&
-		    other->file.inode == event->file.inode &&
-		    other->file.device == event->file.device &&
+		    core_is_same_file(&other->file, &event->file) &&
 		    other->attr.probe_offset == event->attr.probe_offset &&
 		    core_probe_counter(other) != core_probe_counter(event))
 			return true;

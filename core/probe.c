@@ -14,7 +14,7 @@
 static bool is_at(const struct core_event *event, const struct core_probe *place)
 {
 	return event->kind == CORE_PROBE && event->attr.probe_offset == place->offset &&
-	       event->file.inode == place->file.inode && event->file.device == place->file.device;
+	       core_is_same_file(&event->file, &place->file);
 }
 
 size_t core_probe_places(struct core_task *task, struct core_probe *to, size_t from, size_t max)
@@ -53,8 +53,7 @@ static bool has_counter(const struct core_task *task, const struct core_probe *c
 {
 	core_for_each_event(event, task)
 		if (core_probe_counter(event) && core_probe_counter(event) == counter->offset &&
-		    event->file.inode == counter->file.inode &&
-		    event->file.device == counter->file.device)
+		    core_is_same_file(&event->file, &counter->file))
 			return true;
 	return false;
 }

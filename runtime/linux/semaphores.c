@@ -32,16 +32,10 @@ static bool any(void)
 
 /* ---- which ---- */
 
-static bool is_same(const struct core_probe *a, const struct core_probe *b)
-{
-	return a->offset == b->offset && a->file.inode == b->file.inode &&
-	       a->file.device == b->file.device;
-}
-
 static void know(const struct core_probe *place)
 {
 	for (uint32_t i = 0; i < nr_semaphores; i++)
-		if (is_same(&semaphores[i].place, place))
+		if (core_is_same_probe(&semaphores[i].place, place))
 			return;
 	if (nr_semaphores == SEMAPHORES)
 		return;

@@ -59,12 +59,6 @@ static bool stop_at_return(uint64_t at)
 	return !crowded && stop_at(at);
 }
 
-static bool is_same(const struct core_probe *a, const struct core_probe *b)
-{
-	return a->offset == b->offset && a->file.inode == b->file.inode &&
-	       a->file.device == b->file.device;
-}
-
 /* Whether there can be probes in @range. */
 static bool is_probed(const struct range *range)
 {
@@ -89,7 +83,8 @@ static uint16_t *number_of(const struct core_probe *probe)
 	const uint64_t odd = 0x9e3779b97f4a7c15;
 	uint64_t at = ((probe->offset * odd ^ probe->file.inode) * odd) >> 32;
 
-	while (by_hash[at % HASHED] && !is_same(&places[by_hash[at % HASHED] - 1], probe))
+	while (by_hash[at % HASHED] &&
+	       !core_is_same_probe(&places[by_hash[at % HASHED] - 1], probe))
 		at++;
 	return &by_hash[at % HASHED];
 }
@@ -232,7 +227,7 @@ static void forget_left(struct returns *returns, const struct call *call)
 	}
 	while (kept && returns->of[kept - 1].slot == call->slot &&
 	       (!is_same_call(&returns->of[kept - 1], call) ||
-		is_same(&returns->of[kept - 1].met.place, &call->met.place)))
+		core_is_same_probe(&returns->of[kept - 1].met.place, &call->met.place)))
 		kept--;
 	returns->nr = kept;
 }

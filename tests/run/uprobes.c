@@ -257,48 +257,42 @@ static uint64_t count_calls(int leader)
 	return count_of(leader);
 }
 
+static uint64_t count_beside_probes(struct perf_event_attr *attr)
+{
+	struct perf_event_attr entry = probe(1, ENTRY), back = probe(1, RETURN);
+	int leader = open_event(attr, -1);
+	int entered = open_event(&entry, leader), returned = open_event(&back, leader);
+	const uint64_t count = count_calls(leader);
+
+	assert_int_equal(count_of(entered), 1000);
+	assert_int_equal(count_of(returned), 1000);
+	close(leader), close(entered), close(returned);
+	return count;
+}
+
 /* What is counted beside a probe is what is counted without, and by samples as well. */
 static void beside(void **state)
 {
-	struct perf_event_attr instructions = {
+	struct perf_event_attr attr = {
 		.type = PERF_TYPE_HARDWARE,
-		.size = sizeof(instructions),
+		.size = sizeof(attr),
 		.config = PERF_COUNT_HW_INSTRUCTIONS,
 		.disabled = 1,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 	};
-	struct perf_event_attr entry = probe(1, ENTRY), back = probe(1, RETURN);
-	int leader = open_event(&instructions, -1), entered, returned;
+	int leader = open_event(&attr, -1);
 	const uint64_t alone = count_calls(leader);
 
 	(void)state;
 	assert_int_equal(count_calls(leader), alone);
-	entered = open_event(&entry, leader);
-	returned = open_event(&back, leader);
-	assert_int_equal(count_calls(leader), alone);
-	assert_int_equal(count_of(entered), 1000);
-	assert_int_equal(count_of(returned), 1000);
-	close(leader), close(entered), close(returned);
-
-	instructions.sample_period = 37;
-	leader = open_event(&instructions, -1);
-	entered = open_event(&entry, leader);
-	returned = open_event(&back, leader);
-	assert_int_equal(count_calls(leader), alone);
-	assert_int_equal(count_of(entered), 1000);
-	assert_int_equal(count_of(returned), 1000);
-	close(leader), close(entered), close(returned);
-
-	instructions.sample_period = 0;
-	instructions.config = PERF_COUNT_HW_CACHE_REFERENCES;
-	leader = open_event(&instructions, -1);
-	entered = open_event(&entry, leader);
-	returned = open_event(&back, leader);
-	count_calls(leader);
-	assert_int_equal(count_of(entered), 1000);
-	assert_int_equal(count_of(returned), 1000);
-	close(leader), close(entered), close(returned);
+	close(leader);
+	assert_int_equal(count_beside_probes(&attr), alone);
+	attr.sample_period = 37;
+	assert_int_equal(count_beside_probes(&attr), alone);
+	attr.sample_period = 0;
+	attr.config = PERF_COUNT_HW_CACHE_REFERENCES;
+	count_beside_probes(&attr);
 }
 
 /* With a breakpoint on data each instruction is looked at. */
