@@ -31,7 +31,7 @@
 #include "runtime/linux/task.h"
 #include "runtime/linux/tasks.h"
 #include "runtime/linux/thread_slots.h"
-#include "runtime/linux/uprobes.h"
+#include "runtime/linux/uprobe_returns.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
@@ -236,7 +236,7 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	if (flags & CLONE_VM && !(flags & CLONE_VFORK))
 		child->stack = (stack_t){.ss_flags = SS_DISABLE};
 	child->forked = !(flags & CLONE_VM);
-	uprobes_begin(child);
+	uprobe_returns_begin(child);
 	child->shares_table = child->forked && flags & CLONE_FILES;
 	if (child->shares_table)
 		event_fds_shared();

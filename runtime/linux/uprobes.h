@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 struct core_probe;
-struct task;
 struct thread;
 
 /* Has code stop at the probes of @thread, wherever they are mapped. False: there are too many. */
@@ -29,7 +28,8 @@ bool uprobes_meet(struct thread *thread, uint64_t pc);
 /* Where @probe is mapped as code in this process; 0: nowhere. */
 uint64_t uprobes_place(const struct core_probe *probe);
 
-/* A thread is about to begin, in no function that it has called itself. */
-void uprobes_begin(struct task *task);
+/* With the translator locked: has code stop at @at, where a function returns to. False: stops have
+ * become too many, and each instruction is to be looked at. */
+bool uprobes_stop_at_return(uint64_t at);
 
 #endif
