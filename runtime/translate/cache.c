@@ -3,7 +3,9 @@
 
 #include "runtime/model/block.h"
 #include "runtime/translate/build.h"
+#include "runtime/translate/cache_hash.h"
 #include "runtime/translate/cache_memory.h"
+#include "runtime/translate/cache_parts.h"
 #include "runtime/translate/record.h"
 #include "runtime/translate/tables.h"
 
@@ -47,149 +49,6 @@ _Static_assert(offsetof(struct entry, landing) == ENTRY_ARRIVALS, "");
 _Static_assert(offsetof(struct entry, pad) == ENTRY_ARRIVALS + 4, "");
 _Static_assert(sizeof(struct entry) == ENTRY_SIZE, "");
 
-/* ---- the hash ---- */
-
-static uint64_t hash(uint64_t key)
-{
-	return key * HASH_MULTIPLIER >> 32;
-}
-
-/* What a slot has: an entry, or a target and SLOT_TARGET. */
-static uint32_t slot_place(uint64_t slot)
-{
-	return slot >> 32;
-}
-
-static uint64_t place_pc(const struct cache *cache, uint32_t place)
-{
-	return place & SLOT_TARGET ? cache->targets[place & ~SLOT_TARGET].pc
-				   : cache->lookup.entries[place].pc;
-}
-
-/* The slot of @pc, or the free one where it would be. Without the lock that is already another's
- * when it is read again (grow()): @value is what it had. */
-static uint64_t *probe_value(const struct cache *cache, uint64_t pc, uint64_t *value)
-{
-	const uint32_t mask = __atomic_load_n(&cache->meta->head.mask, __ATOMIC_RELAXED);
-	uint64_t *slot = &cache->meta->slots[hash(pc) & mask];
-
-	for (;; slot++) {
-		*value = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-		if (!*value ||
-		    ((uint32_t)*value == (uint32_t)pc && place_pc(cache, slot_place(*value)) == pc))
-			return slot;
-	}
-}
-
-static uint64_t *probe(const struct cache *cache, uint64_t pc)
-{
-	uint64_t value;
-
-	return probe_value(cache, pc, &value);
-}
-
-/* Of an entry without a body, or a target, 0: entry 0 has none. */
-static uint32_t body_of(const struct cache *cache, uint32_t place)
-{
-	return place & SLOT_TARGET
-		       ? 0
-		       : __atomic_load_n(&cache->lookup.entries[place].body, __ATOMIC_RELAXED);
-}
-
-uint32_t cache_find(const struct cache *cache, uint64_t pc)
-{
-	uint64_t value;
-
-	probe_value(cache, pc, &value);
-	return body_of(cache, slot_place(value)) ? slot_place(value) : 0;
-}
-
-uint32_t cache_body(const struct cache *cache, uint64_t pc)
-{
-	uint64_t value;
-
-	probe_value(cache, pc, &value);
-	return body_of(cache, slot_place(value));
-}
-
-unsigned int cache_waiting(const struct cache *cache, uint64_t pc)
-{
-	const uint32_t place = slot_place(*probe(cache, pc));
-
-	return place & SLOT_TARGET ? cache->targets[place & ~SLOT_TARGET].gone : 0;
-}
-
-static void fill_slot(struct cache *cache, uint64_t *slot, uint64_t pc, uint32_t place)
-{
-	const uint64_t value = (uint64_t)place << 32 | (uint32_t)pc;
-
-	cache->meta->head.used += !*slot;
-	if (*slot != value)
-		__atomic_store_n(slot, value, __ATOMIC_RELEASE);
-}
-
-/* Takes what the slot has to where it belongs. */
-static void move_slot(struct cache *cache, uint64_t value)
-{
-	const uint32_t place = slot_place(value);
-	const uint64_t pc = place_pc(cache, place);
-
-	if (place & SLOT_TARGET || cache->lookup.entries[place].body)
-		fill_slot(cache, probe(cache, pc), pc, place);
-}
-
-/*
- * The hash becomes twice as large where it is. From the front on everything finds its new place
- * where it was, before that, or in the new half, which is free once what was in the slots behind
- * has been taken out. Others who look meanwhile may find nothing, and then ask with the lock held.
- */
-static void grow(struct cache *cache)
-{
-	const uint32_t size = cache->meta->head.mask + 1;
-	uint64_t *slots = cache->meta->slots, behind[MORE_SLOTS];
-
-	memory_populate((uint64_t)&slots[size + MORE_SLOTS],
-			(uint64_t)&slots[2 * size + MORE_SLOTS]);
-	cache->meta->head = (struct slots_head){.mask = 2 * size - 1};
-	for (uint32_t i = 0; i < MORE_SLOTS; i++)
-		behind[i] = __atomic_exchange_n(&slots[size + i], 0, __ATOMIC_RELAXED);
-	for (uint32_t i = 0; i < size; i++) {
-		const uint64_t value = slots[i];
-
-		__atomic_store_n(&slots[i], 0, __ATOMIC_RELAXED);
-		if (value)
-			move_slot(cache, value);
-	}
-	for (uint32_t i = 0; i < MORE_SLOTS; i++)
-		if (behind[i])
-			move_slot(cache, behind[i]);
-}
-
-/* How many of them may be in use. */
-static uint32_t capacity(uint32_t slots)
-{
-	return slots / 4 * 3;
-}
-
-/* The slot of @pc, or a free one that may be filled. */
-static uint64_t *slot_for(struct cache *cache, uint64_t pc)
-{
-	const struct slots_head *head = &cache->meta->head;
-	uint64_t *slot = probe(cache, pc);
-
-	if (*slot)
-		return slot;
-	if (head->used < capacity(head->mask + 1) &&
-	    slot < cache->meta->slots + head->mask + MORE_SLOTS)
-		return slot;
-	if (head->mask + 1 == LAST_SLOTS) {
-		cache->meta->lost = 0;
-		return &cache->meta->lost;
-	}
-	grow(cache);
-	return probe(cache, pc);
-}
-
 /* ---- exits ---- */
 
 static uint64_t address_of(const struct cache *cache, uint32_t offset)
@@ -224,13 +83,13 @@ static void patch(struct cache *cache, uint32_t site, uint32_t to)
 /* What exits to @pc lead to, an entry or a target, which is made if there is neither. */
 static uint32_t place_for(struct cache *cache, uint64_t pc)
 {
-	uint64_t *slot = slot_for(cache, pc);
+	uint64_t *slot = hash_slot_for(cache, pc);
 	uint32_t place = slot_place(*slot);
 
 	if (place & SLOT_TARGET || cache->lookup.entries[place].body)
 		return place;
 	place = SLOT_TARGET | new_target(cache, &(struct target){.pc = pc, .kind = EXIT_LINK});
-	fill_slot(cache, slot, pc, place);
+	hash_fill(cache, slot, pc, place);
 	return place;
 }
 
@@ -306,10 +165,10 @@ static void move_exits(struct cache *cache, uint32_t *from, uint32_t place)
 /* Where that of @number is looked for first. Pages that lie side by side do so here, too. */
 static uint64_t page_slot(uint64_t number)
 {
-	return (hash(number >> 7) << 7) + number;
+	return (hash_of(number >> 7) << 7) + number;
 }
 
-static struct page *find_page(const struct cache *cache, uint64_t number)
+struct page *cache_find_page(const struct cache *cache, uint64_t number)
 {
 	for (uint64_t i = page_slot(number);; i++) {
 		struct page *page = &cache->pages[i & (PAGE_SLOTS - 1)];
@@ -338,7 +197,7 @@ static void add_to_page(struct cache *cache, struct fragment *f, unsigned int wh
 	struct page *page;
 
 	populate_page(cache, number);
-	page = find_page(cache, number);
+	page = cache_find_page(cache, number);
 
 	if (!page->number) {
 		page->number = number;
@@ -363,7 +222,7 @@ static void forget_page(struct cache *cache, struct page *page)
 
 void cache_written(struct cache *cache, uint64_t number)
 {
-	struct page *page = find_page(cache, number);
+	struct page *page = cache_find_page(cache, number);
 
 	if (!page->number)
 		return;
@@ -376,14 +235,14 @@ void cache_written(struct cache *cache, uint64_t number)
 
 bool cache_is_hot(const struct cache *cache, uint64_t page)
 {
-	return find_page(cache, page)->written >= HOT_WRITES;
+	return cache_find_page(cache, page)->written >= HOT_WRITES;
 }
 
 void cache_forget_pages(struct cache *cache, uint64_t first, uint64_t last)
 {
 	if (last - first < cache->nr_pages) {
 		for (uint64_t number = first; number <= last; number++)
-			forget_page(cache, find_page(cache, number));
+			forget_page(cache, cache_find_page(cache, number));
 		return;
 	}
 	for (unsigned int i = 0; i < PAGE_SLOTS; i++)
@@ -415,7 +274,7 @@ bool cache_room(const struct cache *cache)
 		       MAX_TARGETS &&
 	       cache->nr_pages + FRAGMENT_PAGES <= PAGE_SLOTS * 3 / 4 &&
 	       cache->nr_sources + FRAGMENT_BYTES <= SOURCES_SIZE &&
-	       cache->meta->head.used + FRAGMENT_ENTRIES + FRAGMENT_EXITS <= capacity(LAST_SLOTS) &&
+	       hash_room(cache, FRAGMENT_ENTRIES + FRAGMENT_EXITS) &&
 	       cache->blocks.next + MAX_BLOCKS_OF_FRAGMENT <= BLOCKS_SIZE &&
 	       compiled_room(&cache->blocks.compiled, MAX_COMPILED_OF_FRAGMENT) &&
 	       cache->code_next + FRAGMENT_BYTES + SLACK <= STUBS;
@@ -425,15 +284,15 @@ bool cache_room(const struct cache *cache)
 static void insert(struct cache *cache, uint32_t id)
 {
 	struct entry *entry = &cache->lookup.entries[id];
-	uint64_t *slot = slot_for(cache, entry->pc);
+	uint64_t *slot = hash_slot_for(cache, entry->pc);
 	const uint32_t before = slot_place(*slot);
 
-	fill_slot(cache, slot, entry->pc, id);
+	hash_fill(cache, slot, entry->pc, id);
 	if (before & SLOT_TARGET)
 		move_exits(cache, &cache->targets[before & ~SLOT_TARGET].exits, id);
 }
 
-static void publish_entry(struct cache *cache, uint32_t id)
+void cache_publish_entry(struct cache *cache, uint32_t id)
 {
 	struct entry *entry = &cache->lookup.entries[id];
 
@@ -460,11 +319,11 @@ void cache_publish(struct cache *cache, struct fragment *f, const struct draft_e
 	for (unsigned int i = 0; i < f->nr_pages; i++)
 		add_to_page(cache, f, i);
 	for (unsigned int i = 0; i < f->nr_entries; i++)
-		publish_entry(cache, f->entries + i);
+		cache_publish_entry(cache, f->entries + i);
 }
 
 /* The order matters to whoever looks the entry up meanwhile: see enter.S. */
-static void hide(struct cache *cache, struct entry *entry, const struct fragment *f)
+void cache_hide(struct cache *cache, struct entry *entry, const struct fragment *f)
 {
 	__atomic_exchange_n(&entry->body, 0, __ATOMIC_SEQ_CST);
 	tables_withdraw(cache, TABLE_JUMPS, entry->pc, f, entry->landing);
@@ -475,7 +334,7 @@ static void kill_entry(struct cache *cache, struct entry *entry, const struct fr
 {
 	struct entry *known;
 
-	hide(cache, entry, f);
+	cache_hide(cache, entry, f);
 	cache->meta->withheld[entry - cache->lookup.entries] = 0;
 	if (entry->exits) {
 		const uint32_t place = place_for(cache, entry->pc);
@@ -510,149 +369,6 @@ struct fragment *cache_fragment_at(const struct cache *cache, uint32_t offset)
 	return low < cache->nr_fragments && cache->fragments[low].start <= offset
 		       ? &cache->fragments[low]
 		       : NULL;
-}
-
-/* ---- what is withheld ---- */
-
-/* An entry that has a pad and no body; bodies lie behind the ways out. */
-enum { PAD_ALONE = 1 };
-
-static unsigned int group_of(const struct fragment *f, unsigned int (*group)(uint64_t page))
-{
-	const unsigned int first = group(fragment_page(f, 0));
-
-	for (unsigned int i = 1; i < f->nr_pages; i++)
-		if (group(fragment_page(f, i)) != first)
-			return CACHE_GROUP_NONE;
-	return first;
-}
-
-static bool is_alive(const struct cache *cache, const struct fragment *f)
-{
-	for (uint32_t id = f->entries; id < f->entries + f->nr_entries; id++)
-		if (cache->lookup.entries[id].body)
-			return true;
-	return false;
-}
-
-/* Whether an exit of another group's leads there. */
-static bool is_entered_by_others(const struct cache *cache, const struct fragment *f,
-				 unsigned int own, unsigned int (*group)(uint64_t page))
-{
-	for (uint32_t id = f->entries; id < f->entries + f->nr_entries; id++)
-		for (uint32_t exit = cache->lookup.entries[id].exits; exit;
-		     exit = cache->exits[exit].next) {
-			const struct fragment *from =
-				cache_fragment_at(cache, cache->exits[exit].site);
-
-			if (!from || group_of(from, group) != own)
-				return true;
-		}
-	return false;
-}
-
-static void withhold(struct cache *cache, const struct fragment *f)
-{
-	for (uint32_t id = f->entries; id < f->entries + f->nr_entries; id++) {
-		struct entry *entry = &cache->lookup.entries[id];
-
-		if (entry->body)
-			cache->meta->withheld[id] = entry->body;
-		else if (entry->pad)
-			cache->meta->withheld[id] = PAD_ALONE;
-		hide(cache, entry, f);
-		/* Another fragment's, which may die meanwhile. */
-		if (entry->pad < f->start || entry->pad >= f->end)
-			entry->pad = 0;
-	}
-}
-
-void cache_withhold(struct cache *cache, unsigned int (*group)(uint64_t page))
-{
-	for (uint32_t i = 1; i < cache->nr_fragments; i++) {
-		struct fragment *f = &cache->fragments[i];
-		const unsigned int own = group_of(f, group);
-
-		if (own == CACHE_GROUP_SHOWN || !is_alive(cache, f))
-			continue;
-		if (own == CACHE_GROUP_NONE || is_entered_by_others(cache, f, own, group))
-			cache_kill(cache, f);
-		else
-			withhold(cache, f);
-	}
-}
-
-static bool is_withheld(const struct cache *cache, const struct fragment *f)
-{
-	for (uint32_t id = f->entries; id < f->entries + f->nr_entries; id++)
-		if (cache->meta->withheld[id])
-			return true;
-	return false;
-}
-
-static void forget_withheld(struct cache *cache, uint64_t number)
-{
-	uint32_t next;
-
-	for (uint32_t i = find_page(cache, number)->fragments; i; i = next) {
-		struct fragment *f = &cache->fragments[i];
-
-		next = f->page_next[fragment_which(f, number)];
-		if (is_withheld(cache, f))
-			cache_kill(cache, f);
-	}
-}
-
-void cache_forget_withheld(struct cache *cache, uint64_t first, uint64_t last)
-{
-	for (uint64_t number = first; number <= last; number++)
-		forget_withheld(cache, number);
-}
-
-static void show_entry(struct cache *cache, uint32_t id)
-{
-	struct entry *entry = &cache->lookup.entries[id];
-	const uint32_t body = cache->meta->withheld[id];
-	const bool known = cache_find(cache, entry->pc);
-
-	if (body == PAD_ALONE) {
-		if (known)
-			publish_entry(cache, id);
-	} else if (!known && cache_waiting(cache, entry->pc) <= cache->levels[id]) {
-		entry->body = body;
-		publish_entry(cache, id);
-	}
-}
-
-/* Bodies first: a pad alone belongs to the one of its address. */
-static void show(struct cache *cache, const struct fragment *f, bool bodies)
-{
-	for (uint32_t id = f->entries; id < f->entries + f->nr_entries; id++) {
-		const uint32_t withheld = cache->meta->withheld[id];
-
-		if (withheld && bodies == (withheld != PAD_ALONE))
-			show_entry(cache, id);
-	}
-}
-
-static void show_page(struct cache *cache, uint64_t number, bool bodies)
-{
-	uint32_t next;
-
-	for (uint32_t i = find_page(cache, number)->fragments; i; i = next) {
-		const struct fragment *f = &cache->fragments[i];
-
-		next = f->page_next[fragment_which(f, number)];
-		show(cache, f, bodies);
-	}
-}
-
-void cache_show(struct cache *cache, uint64_t first, uint64_t last)
-{
-	for (uint64_t number = first; number <= last; number++)
-		show_page(cache, number, true);
-	for (uint64_t number = first; number <= last; number++)
-		show_page(cache, number, false);
 }
 
 /* ---- blocks of traces ---- */
