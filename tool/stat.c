@@ -440,8 +440,12 @@ static int choose_counting(const struct line *line)
 	const bool say = o->format == STAT_TEXT || line->output || line->log_fd >= 0;
 	struct tally_error why;
 
-	if (!o->measure_command || !tool_wants_user_mode(&line->counting, line->events, &why))
+	if (!tool_wants_user_mode(&line->counting, line->events, &why))
 		return TOOL_OK;
+	if (!o->measure_command) {
+		line->options->out_of_reach = true;
+		return TOOL_OK;
+	}
 	return tool_enter_user_mode(&line->counting, say ? why.what : NULL, line->events);
 }
 

@@ -33,6 +33,7 @@ struct stat_options {
 	char **command; /* NULL: none */
 	struct tool_target target;
 	bool measure_command; /* the target is the command, and has no ids yet */
+	bool out_of_reach; /* user mode could count it, and the target has been started without */
 	bool no_inherit, per_cpu, per_thread;
 	unsigned int interval, interval_count, timeout; /* milliseconds; 0: none */
 	unsigned int delay;				/* milliseconds */

@@ -327,6 +327,13 @@ static void write_notes(struct text *text)
 	if (!text->reasons->nr && !user_only)
 		return;
 	tool_reasons_write(text->reasons, text->out, 1, text->bold, text->plain);
+	if (text->reasons->nr && text->stat->options.out_of_reach) {
+		fputs("     ", text->out);
+		tool_wrap(text->out,
+			  "or start it by 'tally run -- COMMAND': user mode counts there what the "
+			  "kernel cannot",
+			  5, 80);
+	}
 	if (user_only) {
 		fputs(" :u  ", text->out);
 		tool_wrap(text->out,

@@ -138,6 +138,9 @@ def case_unsupported_is_never_replaced():
     text = tally('stat', '--pmu=kernel', '-e', 'cycles,instructions', '--', 'true').stderr
     equal(text.count('<not supported>'), 2)
     equal(text.count('no hardware PMU'), 1, 'the reason stands once')
+    elsewhere = "or start it by 'tally run -- COMMAND'"
+    equal(elsewhere in text, False, 'who asks for the kernel is not sent elsewhere')
+    contains(tally('stat', '-e', 'cycles', '-p', str(os.getpid()), '--', 'true').stderr, elsewhere)
 
 
 def case_events_of_user_mode_alone_are_counted_there():
