@@ -88,15 +88,16 @@ static bool user_mode_has(const struct tally_event *event)
 static bool kernel_has(const struct tally_event *event, struct tally_error *why)
 {
 	struct perf_event_attr *attr = event->attr;
-	const bool disabled = attr->disabled, all = !attr->exclude_kernel;
+	const bool disabled = attr->disabled, all = !attr->exclude_kernel, hv = !attr->exclude_hv;
 	int fd;
 
 	attr->disabled = 1;
 	fd = tally_attr_open(attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, why);
 	if ((fd == -EACCES || fd == -EPERM) && all && !(event->flags & TALLY_EVENT_MODIFIED)) {
-		attr->exclude_kernel = 1;
+		attr->exclude_kernel = attr->exclude_hv = 1;
 		fd = tally_attr_open(attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, why);
 		attr->exclude_kernel = 0;
+		attr->exclude_hv = !hv;
 	}
 	attr->disabled = disabled;
 	if (fd >= 0)
