@@ -23,6 +23,13 @@ enum control {
 	/* With this comes a descriptor of an event of the kernel's that feeds the event: when that
 	 * has something, whoever polls the event is to look. */
 	CONTROL_FED,
+	/* The same of one that counts for the event: core_event.answer says that it is kept. */
+	CONTROL_KEEP,
+	/* core_host_kept(): of the event, or of its @group, @act. */
+	CONTROL_KEPT,
+	/* ioctl(2) with @request and @argument on the kernel's event that counts for the event; or with
+	 * the descriptor that comes with this, or what can be read from it. core_event.answer says what it returned. */
+	CONTROL_KEPT_IOCTL,
 	/* A descriptor may be closed, or a process gone: close the events without descriptors, end
 	 * what the processes have left, and then say so in the arena's header. */
 	CONTROL_SETTLE,
@@ -50,6 +57,9 @@ struct control_message {
 	uint32_t own;	/* 1: it is the sender */
 	uint32_t owner; /* CONTROL_MAPPED, CONTROL_HELD_UP */
 	uint64_t inode; /* CONTROL_OPEN */
+	/* CONTROL_KEPT, CONTROL_KEPT_IOCTL */
+	uint32_t act, group, request;
+	uint64_t argument;
 };
 
 /* With it comes the read end. It never blocks, and the monitor alone has the other one: a number

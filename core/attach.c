@@ -108,6 +108,7 @@ void core_detach_event(struct core_task *task, struct core_event *event)
 		task->bound = false;
 		task->switches = false;
 		task->mappings = false;
+		task->reads_kept = false;
 		task->grouped = false;
 	}
 }

@@ -8,6 +8,7 @@
 #include "core/count.h"
 #include "core/encoding.h"
 #include "core/hold.h"
+#include "core/host.h"
 #include "core/repair.h"
 #include "core/output.h"
 #include "core/schedule.h"
@@ -129,18 +130,31 @@ static void act_elsewhere(struct core_event *event, bool group, const struct act
 		core_schedule_all();
 }
 
+/* A member is on when it and its leader are. */
+static void act_on_kept(uint64_t name, bool group, const struct action *what)
+{
+	if (what->counts_alone)
+		core_host_kept(name, group, CORE_KEPT_RESET);
+	else
+		core_host_kept(name, true, CORE_KEPT_SWITCH);
+}
+
 static int act(uint64_t name, bool group, const struct action *what)
 {
 	struct core_hold hold;
+	bool keeps;
 
 	if (!core_hold(&hold, name))
 		return -EBADF;
+	keeps = core_leader(hold.event)->keeps;
 	core_still(hold.task);
 	act_on(hold.task, hold.event, group, what);
 	core_hold_leave_task(&hold);
 	if (hold.tree && core_may_have_copies(hold.event))
 		act_elsewhere(hold.event, group, what);
 	core_hold_end(&hold);
+	if (keeps)
+		act_on_kept(name, group, what);
 	return 0;
 }
 
@@ -190,17 +204,20 @@ static void act_on_created(const struct core_task *creator, const struct action 
 int core_prctl(struct core_task *task, bool on)
 {
 	const struct action *what = on ? &enabling : &disabling;
-	bool everybody = false;
+	bool everybody = false, keeps = false;
 
 	core_tree_lock();
 	act_on_created(task, what);
 	for (uint32_t index = task->created; index; index = core_event(index)->next_created) {
 		act_on_copies(core_event(index), what);
 		everybody |= core_event(index)->everybody;
+		keeps |= core_event(index)->keeps;
 	}
 	if (everybody)
 		core_schedule_all();
 	core_tree_unlock();
+	if (keeps)
+		core_host_kept(0, true, CORE_KEPT_SWITCH);
 	return 0;
 }
 
@@ -210,6 +227,9 @@ int core_prctl(struct core_task *task, bool on)
 static int refresh(struct core_task *task, struct core_event *event, int overflows)
 {
 	if (event->attr.inherit || !event->attr.sample_period)
+		return -EINVAL;
+	/* The kernel would not hear of it when the limit is reached, or we would not. */
+	if (core_leader(event)->keeps)
 		return -EINVAL;
 	if (!task)
 		return 0;
@@ -333,11 +353,16 @@ static int modify(struct core_event *event, const struct perf_event_attr *attr)
 int core_modify(uint64_t name, const struct perf_event_attr *attr)
 {
 	struct core_event *event = core_named(name);
+	bool keeps = false;
 	int error = -EBADF;
 
 	core_tree_lock();
-	if (core_is_named(event, name))
+	if (core_is_named(event, name)) {
 		error = modify(event, attr);
+		keeps = core_leader(event)->keeps;
+	}
 	core_tree_unlock();
+	if (keeps)
+		core_host_kept(name, true, CORE_KEPT_SWITCH);
 	return error;
 }

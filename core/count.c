@@ -152,6 +152,7 @@ static bool counts_time_itself(const struct core_event *event)
 void core_count_reset(const struct core_task *task, struct core_event *event)
 {
 	event->count.value = 0;
+	event->kept = 0; /* for now: the kernel's own is reset, too */
 	if (event->state == CORE_ACTIVE)
 		event->start = core_count_counter(task, event);
 	if (counts_time_itself(event)) {
@@ -167,6 +168,7 @@ struct core_count core_count_own(const struct core_event *event)
 	const struct core_task *task = task_of(event);
 	struct core_count count = event->count;
 
+	count.value += __atomic_load_n(&event->kept, __ATOMIC_RELAXED);
 	if (!task)
 		return count;
 	add_times(&count, task, event);

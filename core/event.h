@@ -72,6 +72,8 @@ struct core_event {
 	bool closed;	     /* the last descriptor is gone: it goes on until it is unmapped */
 	bool started;	     /* of what was opened: PERF_RECORD_ITRACE_START has been told */
 	bool paused;	     /* attr.aux_pause: what it traces is not kept */
+	bool is_kept;	     /* the kernel counts it: core_host_kept() */
+	bool keeps;	     /* it is, or leads one that is */
 	uint32_t generation; /* of the slot: an old number is told from a new event */
 	uint64_t id;
 	union {
@@ -96,8 +98,9 @@ struct core_event {
 	/* what */
 	struct core_count count; /* while it counts, as of `start` and `stamp` */
 	struct core_count ended; /* of copies whose tasks have ended */
-	uint64_t start;		 /* the task's counter when it began to count */
-	uint64_t stamp;		 /* its clock when the times were last brought up to date */
+	uint64_t kept;	/* is_kept: what the kernel's event had counted when it was looked at */
+	uint64_t start; /* the task's counter when it began to count */
+	uint64_t stamp; /* its clock when the times were last brought up to date */
 	uint64_t told_enabled, told_running; /* the times that its page had last, or who read it */
 
 	/* when to sample */
@@ -127,6 +130,7 @@ struct core_event {
 	uint32_t woken;	  /* 1: the monitor was told to wake who polls, and nobody has looked yet */
 
 	struct core_file file; /* of a probe; the offset is attr.probe_offset */
+	int32_t answer; /* is_kept: of what was last asked of who keeps it: 0 or an errno value */
 };
 
 /* Looked at without a lock, too, and then again with one. */

@@ -198,6 +198,12 @@ void core_host_wake(struct core_event *event, short revents)
 	note(&fake.wakes, (struct fake_told){.event = core_index(event), .what = revents});
 }
 
+void core_host_kept(uint64_t event, bool group, enum core_kept what)
+{
+	note(&fake.keeps, (struct fake_told){.event = (uint32_t)event, .what = (int)what});
+	(void)group;
+}
+
 bool core_host_crowded(void)
 {
 	fake.crowds++;

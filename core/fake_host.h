@@ -53,7 +53,7 @@ extern _Thread_local struct fake_host {
 	/* What a thread does that is to come out before it has; NULL: it does not come. */
 	void (*comes_out)(struct core_task *task);
 
-	struct fake_log wakes, signals, traps, kicks, stills;
+	struct fake_log wakes, signals, traps, kicks, stills, keeps;
 	uint64_t discarded; /* bytes */
 	unsigned int crowds;
 } fake;

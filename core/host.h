@@ -81,6 +81,20 @@ bool core_host_in_cgroup(const struct core_task *task, uint64_t cgroup);
 /* Gives @size bytes of the arena at @offset back to the system: they read as zeros from now on. */
 void core_host_discard(uint64_t offset, uint64_t size);
 
+/* ---- what the kernel counts ---- */
+
+/*
+ * Events of the kernel's that count for ours (core_event.is_kept) are kept by somebody who is there as long as
+ * ours are. He does @what to that of @event, by name, or to those of its group, and writes down what
+ * they have counted (core_event.kept). Waits for him: without locks. @event 0: of all.
+ */
+enum core_kept {
+	CORE_KEPT_READ,
+	CORE_KEPT_SWITCH, /* to be on or off as ours are */
+	CORE_KEPT_RESET,
+};
+void core_host_kept(uint64_t event, bool group, enum core_kept what);
+
 /* ---- descriptors and signals ---- */
 
 /* Makes all who poll @event look again, by core_poll(): @revents (POLLIN, POLLHUP) is there. */

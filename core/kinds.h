@@ -89,7 +89,9 @@ enum core_kind {
 	CORE_COUNTED_KINDS,
 
 	/* Has a counter of its own in the event, or none. */
-	CORE_ZERO = CORE_COUNTED_KINDS, /* dummy, alignment and emulation faults, bpf-output */
+	/* dummy, alignment and emulation faults, bpf-output; and what the kernel counts
+	   (core_event.is_kept) */
+	CORE_ZERO = CORE_COUNTED_KINDS,
 	CORE_BREAKPOINT,
 	CORE_TRACE, /* nothing is counted: branches go to the AUX area (core/aux.c) */
 	CORE_PROBE, /* an instruction of a file, or the return from a function (core/probe.c) */

@@ -294,6 +294,14 @@ static void name(struct core_task *task, const char *comm)
 	memcpy(task->comm, comm, length);
 }
 
+static bool keeps_any(const struct core_task *task)
+{
+	core_for_each_event(event, task)
+		if (event->keeps)
+			return true;
+	return false;
+}
+
 static void on_exec(struct core_task *task)
 {
 	core_for_each_event(event, task) {
@@ -309,17 +317,22 @@ static void on_exec(struct core_task *task)
 
 void core_task_exec(struct core_task *task, const char *comm)
 {
+	bool keeps;
+
 	if (!has_events()) {
 		name(task, comm);
 		return;
 	}
 	core_tree_lock();
 	core_task_lock(task);
+	keeps = keeps_any(task);
 	on_exec(task);
 	name(task, comm);
 	core_tell_comm(task, task, true);
 	core_task_unlock(task);
 	core_tree_unlock();
+	if (keeps)
+		core_host_kept(0, true, CORE_KEPT_SWITCH);
 }
 
 void core_task_comm(struct core_task *task, struct core_task *named, const char *comm)

@@ -21,6 +21,11 @@
 
 /* ---- what no event can be ---- */
 
+static bool samples_reads(const struct perf_event_attr *attr)
+{
+	return attr->sample_period && attr->sample_type & PERF_SAMPLE_READ;
+}
+
 static bool samples_reads_of_copies(const struct perf_event_attr *attr)
 {
 	return attr->inherit && attr->sample_type & PERF_SAMPLE_READ;
@@ -29,7 +34,7 @@ static bool samples_reads_of_copies(const struct perf_event_attr *attr)
 static bool has_no_branches(const struct perf_event_attr *attr)
 {
 	return attr->type == PERF_TYPE_SOFTWARE || attr->type == PERF_TYPE_BREAKPOINT ||
-	       core_encoding_is_probe(attr);
+	       attr->type == PERF_TYPE_TRACEPOINT || core_encoding_is_probe(attr);
 }
 
 /* Whether or not the samples shall have them. */
@@ -155,9 +160,12 @@ static int check_event(const struct core_event *event, const struct core_target 
 		return -EOPNOTSUPP;
 	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK && mixes_call_stack(attr))
 		return -EINVAL;
-	kind = core_encoding(attr);
+	kind = event->is_kept ? CORE_ZERO : core_encoding(attr);
 	if (kind < 0)
 		return kind;
+	/* What the kernel writes and sends knows nothing of ours. */
+	if (event->is_kept && (samples_reads(attr) || attr->sigtrap))
+		return -EINVAL;
 	if (names_vector_registers(attr) ||
 	    (core_is_sum((unsigned int)kind) && attr->sample_period))
 		return -EOPNOTSUPP;
@@ -197,6 +205,29 @@ static uint32_t hardware_events(struct core_event *leader)
 	return n;
 }
 
+static bool any_samples_reads(const struct core_event *event, struct core_event *leader)
+{
+	bool any = samples_reads(&event->attr);
+
+	core_for_each_in_group(member, leader)
+		any |= samples_reads(&member->attr);
+	return any;
+}
+
+/*
+ * Together with what the kernel counts, which goes on while a group waits for counters; and what it
+ * has counted of one task it does not tell, where there are others.
+ */
+static bool can_keep(const struct core_event *event, const struct core_target *target,
+		     struct core_event *leader)
+{
+	if (!leader->keeps && !event->is_kept)
+		return true;
+	if (core_settings()->counters || leader->attr.exclusive)
+		return false;
+	return !((event->attr.inherit || !target->task) && any_samples_reads(event, leader));
+}
+
 static bool all_can_be_read(struct core_event *leader, const struct core_event *newcomer)
 {
 	uint32_t members = leader->members + 1;
@@ -217,6 +248,8 @@ static int check_group(const struct core_event *event, const struct core_target 
 	if (leader->leader != core_index(leader) || !core_same_clock(&leader->attr, &event->attr) ||
 	    !same_target(leader, target) || event->attr.exclusive || event->attr.pinned)
 		return -EINVAL;
+	if (!can_keep(event, target, leader))
+		return -EINVAL;
 	if (counters && hardware_events(leader) + event->hardware > counters)
 		return -EINVAL;
 	return all_can_be_read(leader, event) ? 0 : -E2BIG;
@@ -224,11 +257,23 @@ static int check_group(const struct core_event *event, const struct core_target 
 
 /* ---- putting it there ---- */
 
+/* With the lock of its task. */
+static void note_kept(struct core_task *task, struct core_event *event, struct core_event *leader)
+{
+	event->keeps = event->is_kept;
+	if (!leader)
+		return;
+	leader->keeps |= event->keeps;
+	if (leader->keeps && any_samples_reads(event, leader))
+		task->reads_kept = true;
+}
+
 static void install(struct core_task *task, struct core_event *event, struct core_event *leader)
 {
 	core_task_lock(task);
 	core_still(task);
 	core_attach_event(task, event, leader, event->attr.disabled ? CORE_OFF : CORE_INACTIVE);
+	note_kept(task, event, leader);
 	core_schedule_more(task, leader ? leader : event);
 	core_task_unlock(task);
 }
@@ -287,6 +332,7 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	memcpy(event->attr_bytes, like->attr_bytes, sizeof(event->attr_bytes));
 	event->kind = like->kind;
 	event->hardware = like->hardware;
+	event->is_kept = like->is_kept;
 	event->paused = core_aux_action(like) & CORE_AUX_START_PAUSED;
 	event->everybody = !target->task;
 	event->cpu = like->cpu;
@@ -328,6 +374,7 @@ int64_t core_open(const struct perf_event_attr *attr, const struct core_target *
 	}
 	if (!(event.attr.sample_type & PERF_SAMPLE_BRANCH_STACK))
 		event.attr.branch_sample_type = 0;
+	event.is_kept = target->kept;
 	kind = check_event(&event, &where, rights);
 	if (kind < 0)
 		return kind;

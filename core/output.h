@@ -51,6 +51,9 @@ static inline void core_sampling_out(struct core_event *event, uint64_t counter)
 	event->left = (int64_t)(event->due - counter);
 }
 
+/* The caller's, before it takes its lock: what its samples tell of is of now (core_event.is_kept). */
+void core_look_at_kept(const struct core_task *task);
+
 /* The caller's @event, which is active and has no counter that others count by, has happened. */
 struct core_hit;
 void core_happened(struct core_event *event, const struct core_hit *hit);

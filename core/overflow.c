@@ -322,10 +322,17 @@ static bool is_due(const struct core_event *event, uint64_t counter)
 	return is_sampling(event) && (int64_t)(counter - event->due) >= 0;
 }
 
+void core_look_at_kept(const struct core_task *task)
+{
+	if (task->reads_kept)
+		core_host_kept(0, true, CORE_KEPT_READ);
+}
+
 void core_overflow(struct core_task *task, enum core_kind kind)
 {
 	uint64_t counter;
 
+	core_look_at_kept(task);
 	core_task_lock(task);
 	counter = core_counter_read(task, kind);
 	core_for_each_event(event, task)
@@ -385,6 +392,7 @@ size_t core_breakpoint_places(struct core_task *task, uint64_t *to, size_t max)
 
 void core_breakpoint(struct core_task *task, unsigned int type, uint64_t address, size_t size)
 {
+	core_look_at_kept(task);
 	core_task_lock(task);
 	core_for_each_event(event, task) {
 		if (!is_hit(event, type, address, size))

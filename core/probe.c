@@ -83,6 +83,7 @@ void core_probe_met(struct core_task *task, const struct core_probe_met *met)
 {
 	const bool returned = met->back;
 
+	core_look_at_kept(task);
 	core_task_lock(task);
 	core_for_each_event(event, task)
 		if (is_at(event, &met->place) && event->state == CORE_ACTIVE &&

@@ -6,6 +6,7 @@
 #include "core/core.h"
 #include "core/count.h"
 #include "core/hold.h"
+#include "core/host.h"
 #include "core/read_format.h"
 #include "core/schedule.h"
 #include "core/still.h"
@@ -135,6 +136,8 @@ int64_t core_read(uint64_t name, void *to, size_t size)
 	struct core_hold hold;
 	int64_t bytes;
 
+	if (core_leader(core_named(name))->keeps)
+		core_host_kept(name, true, CORE_KEPT_READ);
 	if (!core_hold(&hold, name))
 		return -EBADF;
 	bytes = read_own(&hold, to, size);

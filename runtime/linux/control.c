@@ -176,7 +176,8 @@ void control_settle_wakes(void)
 		control_settle();
 }
 
-void control_settle(void)
+/* @turns: of a tenth of a second each. */
+static void settle(unsigned int turns)
 {
 	enum { LIMIT_NS = 100000000 };
 	const struct {
@@ -190,11 +191,23 @@ void control_settle(void)
 	ticket = __atomic_add_fetch(&header->asked, 1, __ATOMIC_SEQ_CST);
 	if (!control_send(&(struct control_message){.what = CONTROL_SETTLE}, -1))
 		return;
-	for (;;) {
+	while (turns) {
 		answered = __atomic_load_n(&header->answered, __ATOMIC_ACQUIRE);
 		if ((int32_t)(answered - ticket) >= 0)
 			return;
-		if (sys(__NR_futex, &header->answered, FUTEX_WAIT, answered, &limit) == -ETIMEDOUT)
-			return;
+		turns -= sys(__NR_futex, &header->answered, FUTEX_WAIT, answered, &limit) ==
+			 -ETIMEDOUT;
 	}
+}
+
+void control_settle(void)
+{
+	settle(1);
+}
+
+void control_finish(void)
+{
+	enum { TURNS = 50 };
+
+	settle(TURNS);
 }

@@ -24,6 +24,10 @@ int64_t control_pipe(bool cloexec, uint64_t *inode);
  */
 void control_settle(void);
 
+/* Returns when the monitor has done what has been sent until now, however long that takes; within some
+ * seconds, as it may be stopped. */
+void control_finish(void);
+
 /*
  * A handler of the program's is about to begin for what kill(2) has sent. True: it is not to, the
  * monitor has passed on what comes by itself.

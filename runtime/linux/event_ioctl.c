@@ -12,15 +12,27 @@
 #include "runtime/linux/event_attr.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
+#include "runtime/linux/event_kept.h"
 #include "runtime/linux/event_request.h"
 #include "runtime/linux/memory.h"
 #include "runtime/sys.h"
 
+static bool is_kept(uint64_t event)
+{
+	return core_named(event)->is_kept;
+}
+
 static int64_t set_period(uint64_t event, uint64_t at)
 {
 	uint64_t period;
+	int64_t error;
 
-	return copy_in(&period, at, sizeof(period)) ? -EFAULT : core_set_period(event, period);
+	if (copy_in(&period, at, sizeof(period)))
+		return -EFAULT;
+	error = core_set_period(event, period);
+	if (error || !is_kept(event))
+		return error;
+	return event_kept_ioctl(event, PERF_EVENT_IOC_PERIOD, period, -1);
 }
 
 /* Where the number comes from (abi/source.h). */
@@ -70,21 +82,38 @@ static int64_t modify(uint64_t event, uint64_t at)
 	return error ? error : core_modify(event, &attr.attr);
 }
 
+/* It is longer than a message. */
+static int64_t send_filter(uint64_t event, const char *filter, size_t length)
+{
+	int32_t ends[2];
+	int64_t result = sys(__NR_pipe2, ends, O_CLOEXEC | O_NONBLOCK);
+
+	if (result)
+		return result;
+	sys(__NR_write, ends[1], filter, length);
+	sys(__NR_close, ends[1]);
+	result = event_kept_ioctl(event, PERF_EVENT_IOC_SET_FILTER, 0, ends[0]);
+	sys(__NR_close, ends[0]);
+	return result;
+}
+
+/* Tracepoints have filters, and PMUs that trace. */
 static int64_t set_filter(uint64_t event, uint64_t at)
 {
 	char filter[PAGE];
 	int64_t length = copy_string_in(filter, at, sizeof(filter));
 
-	(void)event;
 	if (length < 0)
 		return length == -ENAMETOOLONG ? -EINVAL : length;
-	return -EINVAL; /* of tracepoints and of PMUs that trace: neither is ours */
+	return is_kept(event) ? send_filter(event, filter, (size_t)length) : -EINVAL;
 }
 
 static int64_t set_bpf(struct thread *thread, uint64_t own, uint64_t event, uint64_t program)
 {
 	if (sys(__NR_fcntl, program, F_GETFD) < 0)
 		return -EBADF;
+	if (is_kept(event))
+		return event_kept_ioctl(event, PERF_EVENT_IOC_SET_BPF, 0, (int)program);
 	return event_hand_over(thread, (int)own, event, program);
 }
 

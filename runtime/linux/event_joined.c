@@ -28,7 +28,7 @@ struct joined {
 	int fd;		/* UNUSED, NO_NUMBER */
 	uint64_t since; /* event_fds_now() */
 	uint64_t event; /* of ours, by name, whose ring it is: when it is gone, so is this */
-	uint64_t id;	/* that its records shall have; 0: as the kernel says */
+	bool feeds;	/* its records shall be that one's */
 	uint64_t sample_type;
 	bool sample_id_all;
 	int64_t ahead; /* of our clock is the one that it tells the time by, ns */
@@ -164,7 +164,7 @@ static int64_t add(int fd, const struct perf_event_attr *attr, uint64_t event, v
 		.fd = fd,
 		.since = event_fds_now(),
 		.event = event,
-		.id = fd == NO_NUMBER ? core_event_id(event) : 0,
+		.feeds = fd == NO_NUMBER,
 		.sample_type = attr->sample_type,
 		.sample_id_all = attr->sample_id_all,
 		.ahead = attr->use_clockid ? 0 : clock_ahead(),
@@ -355,8 +355,8 @@ static void change_words(const struct joined *item, const uint64_t *fields, unsi
 			continue;
 		if (fields[i] == PERF_SAMPLE_TIME)
 			*word -= (uint64_t)item->ahead;
-		else if (fields[i] & ids && item->id)
-			*word = item->id;
+		else if (fields[i] & ids && item->feeds)
+			*word = core_named(item->event)->id;
 		word++;
 	}
 }
@@ -381,8 +381,8 @@ static void change(const struct joined *item, struct perf_event_header *header)
 		change_words(item, of_samples, OF_SAMPLES, body, end);
 		return;
 	}
-	if (header->type == PERF_RECORD_LOST && item->id && body < end)
-		*body = item->id;
+	if (header->type == PERF_RECORD_LOST && item->feeds && body < end)
+		*body = core_named(item->event)->id;
 	if (trailing && end - body >= trailing)
 		change_words(item, of_others, OF_OTHERS, end - trailing, end);
 }
@@ -392,7 +392,7 @@ static bool listens(const struct joined *item)
 {
 	const uint8_t state = core_named(item->event)->state;
 
-	return !item->id || state == CORE_INACTIVE || state == CORE_ACTIVE;
+	return !item->feeds || state == CORE_INACTIVE || state == CORE_ACTIVE;
 }
 
 /* A ring is of whole words, and so are records: a header lies in one piece. */

@@ -16,6 +16,7 @@
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_feed.h"
+#include "runtime/linux/event_kept.h"
 #include "runtime/linux/event_probe.h"
 #include "runtime/linux/event_request.h"
 #include "runtime/linux/proc.h"
@@ -140,6 +141,27 @@ static void leave_tracers(const struct thread *thread)
 	}
 }
 
+/* The descriptor of @event, and who counts for it. */
+static int64_t make(const struct event_request *request, uint64_t event)
+{
+	const bool cloexec = request->flags & PERF_FLAG_FD_CLOEXEC;
+	int64_t fd, kernels, error;
+
+	if (!request->target.kept)
+		return event_fd_make((uint32_t)event, cloexec);
+	kernels = event_kept_open(request, event);
+	if (kernels < 0)
+		return kernels;
+	fd = event_fd_make((uint32_t)event, cloexec);
+	error = fd < 0 ? fd : event_keep(kernels, event);
+	if (error && fd >= 0) {
+		sys(__NR_close, fd);
+		event_fds_forget((uint64_t)fd, (uint64_t)fd);
+	}
+	sys(__NR_close, kernels);
+	return error ? error : fd;
+}
+
 int64_t event_open(struct thread *thread, struct event_request *request)
 {
 	need_clock();
@@ -151,6 +173,7 @@ int64_t event_open(struct thread *thread, struct event_request *request)
 		error = event_probe_find(&request->attr.attr, &request->target.file);
 	if (error)
 		return error;
+	request->target.kept = event_is_kept(&request->attr.attr);
 	if (!request->target.task) {
 		tasks_sweep();
 		leave_tracers(thread);
@@ -162,7 +185,8 @@ int64_t event_open(struct thread *thread, struct event_request *request)
 		return event;
 	fd = -ENOMEM;
 	if (affords(thread, request->target.task, (uint32_t)event))
-		fd = event_fd_make((uint32_t)event, request->flags & PERF_FLAG_FD_CLOEXEC);
+		fd = make(request,
+			  core_name((uint32_t)event, core_event((uint32_t)event)->generation));
 	if (fd >= 0)
 		event_feed(core_name((uint32_t)event, core_event((uint32_t)event)->generation));
 	if (fd >= 0 && !request->target.task)

@@ -21,6 +21,7 @@
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_joined.h"
+#include "runtime/linux/event_kept.h"
 #include "runtime/linux/event_request.h"
 #include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
@@ -43,6 +44,7 @@ struct passed {
 	uint64_t target;      /* as of core_event; 0: everybody, or nobody of the run */
 	uint64_t start, size; /* where it was mapped last; 0: nowhere */
 	bool stays;	      /* the kernel's: one of ours could not take its place */
+	bool has_more; /* of what only the kernel has: a filter, a program, another one's ring */
 };
 
 static struct passed *passed;
@@ -227,6 +229,12 @@ static bool passes(const struct event_request *request)
 	       type != core_settings()->op_type && type != proc_device_type("uprobe");
 }
 
+/* With others, in a group that is ours. */
+static bool may_be_ours(const struct perf_event_attr *attr)
+{
+	return is_software(attr) || event_is_kept(attr);
+}
+
 int64_t event_pass(struct thread *thread, struct syscall *call, const struct event_request *request)
 {
 	const bool software = is_software(&request->attr.attr);
@@ -235,7 +243,7 @@ int64_t event_pass(struct thread *thread, struct syscall *call, const struct eve
 	if (!passes(request))
 		return EVENT_CALL_OTHER;
 	if (request->group_fd >= 0 && event_of_fd((uint32_t)request->group_fd))
-		return software ? EVENT_CALL_OTHER : -EINVAL;
+		return may_be_ours(&request->attr.attr) ? EVENT_CALL_OTHER : -EINVAL;
 	if (!make_room())
 		return EVENT_CALL_OTHER;
 	fd = syscall_pass(thread, call);
@@ -430,6 +438,26 @@ static bool next_of_group(int leader, struct passed *next)
 	return found;
 }
 
+/* What has become of a tracepoint that it cannot take along keeps it where it is. */
+static bool can_be_ours(const struct passed *is)
+{
+	if (is_software(&is->attr.attr))
+		return true;
+	return event_is_kept(&is->attr.attr) && !is->stays && !is->has_more && !is->size;
+}
+
+static bool all_can_be_ours(int leader)
+{
+	bool can = true;
+
+	lock_take(&event_passed_lock);
+	for (unsigned int i = 0; i < nr_passed; i++)
+		if (passed[i].fd >= 0 && (passed[i].fd == leader || is_member(&passed[i], leader)))
+			can &= can_be_ours(&passed[i]) && !event_joined_is(passed[i].fd);
+	lock_give(&event_passed_lock);
+	return can;
+}
+
 int64_t event_take_back(struct thread *thread, int fd)
 {
 	struct passed next = {.fd = -1};
@@ -437,8 +465,10 @@ int64_t event_take_back(struct thread *thread, int fd)
 	fd = known_number(fd);
 	if (!is_passed(fd))
 		return 0;
+	if (!all_can_be_ours(fd))
+		return -EINVAL;
 	while (next_of_group(fd, &next))
-		if (!is_software(&next.attr.attr) || !take_back(thread, &next)) {
+		if (!take_back(thread, &next)) {
 			next.stays = true;
 			remember(&next);
 		}
@@ -577,6 +607,17 @@ int64_t event_passed_output(struct thread *thread, int fd, int own, uint64_t eve
 	return event_joined_by(thread, fd, &to.attr.attr, to.start, to.size, own, event);
 }
 
+static void note_more(int fd)
+{
+	struct passed *found;
+
+	lock_take(&event_passed_lock);
+	found = find(fd);
+	if (found)
+		found->has_more = true;
+	lock_give(&event_passed_lock);
+}
+
 int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
 {
 	struct passed from;
@@ -587,6 +628,11 @@ int64_t event_passed_ioctl(struct thread *thread, struct syscall *call)
 		return EVENT_CALL_OTHER;
 	fd = known_number((int)call->args[0]);
 	switch ((uint32_t)call->args[1]) {
+	case PERF_EVENT_IOC_SET_FILTER:
+	case PERF_EVENT_IOC_SET_BPF:
+	case PERF_EVENT_IOC_SET_OUTPUT:
+		note_more(fd);
+		break;
 	case PERF_EVENT_IOC_ENABLE:
 	case PERF_EVENT_IOC_DISABLE:
 		switched(fd, call->args[2] & PERF_IOC_FLAG_GROUP,

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/event_kept.h"
+
+#include <asm/errno.h>
+#include <linux/perf_event.h>
+
+#include "abi/control.h"
+#include "core/core.h"
+#include "core/host.h"
+#include "runtime/linux/control.h"
+#include "runtime/linux/event_joined.h"
+#include "runtime/linux/event_request.h"
+#include "runtime/linux/proc.h"
+#include "runtime/sys.h"
+
+bool event_is_kept(const struct perf_event_attr *attr)
+{
+	if (!core_settings()->host || core_settings()->counters)
+		return false;
+	return attr->type == PERF_TYPE_TRACEPOINT ||
+	       (attr->type >= PERF_TYPE_MAX && attr->type == proc_device_type("msr"));
+}
+
+static struct control_message about(uint64_t event, uint32_t what)
+{
+	return (struct control_message){
+		.what = what,
+		.event = (uint32_t)event,
+		.generation = (uint32_t)(event >> 32),
+	};
+}
+
+/* ---- opening ---- */
+
+static bool is_on(const struct core_event *event)
+{
+	return event->state == CORE_INACTIVE || event->state == CORE_ACTIVE;
+}
+
+/* What is ours in it: what it tells beside samples, groups, and where it writes. */
+static void leave_ours(struct perf_event_attr *attr)
+{
+	attr->read_format = 0;
+	attr->pinned = attr->exclusive = 0;
+	attr->mmap = attr->mmap2 = attr->mmap_data = attr->build_id = 0;
+	attr->comm = attr->comm_exec = attr->task = attr->namespaces = attr->cgroup = 0;
+	attr->context_switch = attr->ksymbol = attr->bpf_event = attr->text_poke = 0;
+	attr->inherit_stat = 0;
+	attr->write_backward = 0;
+	attr->sample_type &= ~(uint64_t)PERF_SAMPLE_READ;
+	attr->watermark = 1;
+	attr->wakeup_watermark = 1;
+}
+
+/* By itself it is to count while it and its leader would. */
+static void follow_leader(struct perf_event_attr *attr, const struct core_event *event,
+			  const struct core_event *leader)
+{
+	const bool own = is_on(event), leaders = is_on(leader);
+	const bool own_later = own || event->attr.enable_on_exec;
+	const bool leaders_later = leaders || leader->attr.enable_on_exec;
+
+	attr->disabled = !(own && leaders);
+	attr->enable_on_exec = attr->disabled && own_later && leaders_later;
+}
+
+int64_t event_kept_open(const struct event_request *request, uint64_t event)
+{
+	const struct core_event *is = core_named(event);
+	union event_attr of = request->attr;
+
+	leave_ours(&of.attr);
+	follow_leader(&of.attr, is, core_event(is->leader));
+	return sys(__NR_perf_event_open, &of, request->pid, request->cpu, -1,
+		   (request->flags & PERF_FLAG_PID_CGROUP) | PERF_FLAG_FD_CLOEXEC);
+}
+
+int64_t event_keep(int64_t kernels, uint64_t event)
+{
+	enum { PAGES = 64 };
+	const struct control_message message = about(event, CONTROL_KEEP);
+	struct core_event *is = core_named(event);
+	struct perf_event_attr attr = is->attr;
+
+	leave_ours(&attr);
+	/* One that is inherited and of no processor has no ring, nor would it natively. */
+	if (attr.sample_period && !event_joined_feed((int)kernels, &attr, event, PAGES) &&
+	    !(attr.inherit && is->cpu < 0))
+		return -ENOMEM;
+	__atomic_store_n(&is->answer, -EMFILE, __ATOMIC_RELEASE);
+	if (!control_send(&message, (int)kernels))
+		return -ENODEV;
+	control_finish();
+	return __atomic_load_n(&is->answer, __ATOMIC_ACQUIRE);
+}
+
+/* ---- later ---- */
+
+void core_host_kept(uint64_t event, bool group, enum core_kept what)
+{
+	struct control_message message = about(event, CONTROL_KEPT);
+
+	message.group = group;
+	message.act = what;
+	if (control_send(&message, -1))
+		control_finish();
+}
+
+int64_t event_kept_ioctl(uint64_t event, uint32_t request, uint64_t argument, int fd)
+{
+	struct control_message message = about(event, CONTROL_KEPT_IOCTL);
+	struct core_event *is = core_named(event);
+
+	message.request = request;
+	message.argument = argument;
+	__atomic_store_n(&is->answer, -ENODEV, __ATOMIC_RELEASE);
+	if (!control_send(&message, fd))
+		return -ENODEV;
+	control_finish();
+	return __atomic_load_n(&is->answer, __ATOMIC_ACQUIRE);
+}
