@@ -202,6 +202,11 @@ void core_host_kept(uint64_t event, bool group, enum core_kept what)
 {
 	note(&fake.keeps, (struct fake_told){.event = (uint32_t)event, .what = (int)what});
 	(void)group;
+	if (what == CORE_KEPT_RESET)
+		fake.kernels = 0;
+	for (uint32_t i = 1; i <= core_tree()->made; i++)
+		if (core_event(i)->is_kept && !core_event(i)->parent)
+			core_event(i)->kept = fake.kernels;
 }
 
 bool core_host_crowded(void)

@@ -332,7 +332,7 @@ void core_task_exec(struct core_task *task, const char *comm)
 	core_task_unlock(task);
 	core_tree_unlock();
 	if (keeps)
-		core_host_kept(0, true, CORE_KEPT_SWITCH);
+		core_host_kept(0, true, CORE_KEPT_EXEC);
 }
 
 void core_task_comm(struct core_task *task, struct core_task *named, const char *comm)

@@ -546,6 +546,119 @@ static void a_breakpoint_can_be_moved(void **state)
 	assert_int_equal(modify(tree_open(&other, fake.task, -1, 0), &other), -EOPNOTSUPP);
 }
 
+/* ---- what the kernel counts ---- */
+
+static uint32_t tracepoint(uint32_t group)
+{
+	struct perf_event_attr attr = test_attr(PERF_TYPE_TRACEPOINT, 0);
+
+	return tree_open(&attr, fake.task, -1, group);
+}
+
+static void must_have_asked(enum core_kept what)
+{
+	assert_int_equal(fake.keeps.nr, 1);
+	assert_int_equal(fake.keeps.of[0].what, what);
+	fake.keeps.nr = 0;
+}
+
+static void what_the_kernel_counts_is_looked_at_when_it_is_wanted(void **state)
+{
+	uint32_t leader, member, other;
+
+	(void)state;
+	other = instructions(false, 0);
+	leader = instructions(false, 0);
+	member = tracepoint(leader);
+	fake.kernels = 5;
+	assert_int_equal(fake.keeps.nr, 0);
+	assert_int_equal(tree_value(member), 5);
+	must_have_asked(CORE_KEPT_READ);
+	core_disable(leader, false);
+	must_have_asked(CORE_KEPT_SWITCH);
+	core_enable(member, true);
+	must_have_asked(CORE_KEPT_SWITCH);
+	core_reset(member, false);
+	must_have_asked(CORE_KEPT_RESET);
+	fake.kernels = 2;
+	assert_int_equal(tree_value(member), 2);
+	must_have_asked(CORE_KEPT_READ);
+	core_prctl(fake.task, false);
+	must_have_asked(CORE_KEPT_SWITCH);
+
+	core_enable(other, true);
+	assert_int_equal(tree_value(other), 0);
+	assert_int_equal(fake.keeps.nr, 0);
+
+	tree_close(leader);
+	fake.keeps.nr = 0;
+	assert_int_equal(tree_value(member), 2);
+	must_have_asked(CORE_KEPT_READ);
+}
+
+static void it_goes_on_where_another_count_ended(void **state)
+{
+	const uint32_t event = tracepoint(0);
+
+	(void)state;
+	core_continue(event, 77, &(struct core_count){.value = 10});
+	fake.kernels = 5;
+	assert_int_equal(tree_value(event), 15);
+	core_reset(event, false);
+	fake.kernels = 1;
+	assert_int_equal(tree_value(event), 1);
+}
+
+/* What it has counted of one task the kernel does not tell, and its own samples know nothing of ours. */
+static void not_all_of_it_goes_together_with_ours(void **state)
+{
+	struct perf_event_attr reads = test_instructions();
+	struct perf_event_attr attr = test_attr(PERF_TYPE_TRACEPOINT, 0);
+	uint32_t leader;
+
+	(void)state;
+	leader = tree_open(&reads, fake.task, -1, 0);
+	attr.sample_period = 1;
+	tree_open(&attr, fake.task, -1, leader);
+	attr.sample_type = PERF_SAMPLE_READ;
+	assert_int_equal(tree_refused(&attr, fake.task, -1, leader), EINVAL);
+	attr.sample_type = 0;
+	attr.sigtrap = attr.remove_on_exec = 1;
+	assert_int_equal(tree_refused(&attr, fake.task, -1, leader), EINVAL);
+
+	attr = test_attr(PERF_TYPE_TRACEPOINT, 0);
+	reads.sample_period = 1000;
+	reads.sample_type = PERF_SAMPLE_READ | PERF_SAMPLE_TID;
+	leader = tree_open(&reads, fake.task, -1, 0);
+	assert_int_equal(core_refresh(leader, 1), 0);
+	tree_open(&attr, fake.task, -1, leader);
+	assert_int_equal(core_refresh(leader, 1), -EINVAL);
+	reads.inherit = attr.inherit = 1;
+	leader = tree_open(&reads, fake.task, -1, 0);
+	assert_int_equal(tree_refused(&attr, fake.task, -1, leader), EINVAL);
+
+	reads = test_instructions();
+	reads.exclusive = 1;
+	attr.inherit = 0;
+	leader = tree_open(&reads, fake.task, -1, 0);
+	assert_int_equal(tree_refused(&attr, fake.task, -1, leader), EINVAL);
+}
+
+static void its_count_is_of_when_a_sample_is_taken(void **state)
+{
+	struct perf_event_attr attr = test_instructions();
+
+	(void)state;
+	attr.sample_period = 100;
+	attr.sample_type = PERF_SAMPLE_READ;
+	tracepoint(tree_open(&attr, fake.task, -1, 0));
+	fake.keeps.nr = 0;
+	tree_work(99);
+	assert_int_equal(fake.keeps.nr, 0);
+	tree_work(1);
+	must_have_asked(CORE_KEPT_READ);
+}
+
 static void rdpmc_needs_an_event(void **state)
 {
 	uint64_t value;
@@ -599,6 +712,10 @@ int main(void)
 		TREE_CASE(a_period_is_changed_at_once),
 		TREE_CASE(refresh_enables_what_samples),
 		TREE_CASE(a_breakpoint_can_be_moved),
+		TREE_CASE(what_the_kernel_counts_is_looked_at_when_it_is_wanted),
+		TREE_CASE(it_goes_on_where_another_count_ended),
+		TREE_CASE(not_all_of_it_goes_together_with_ours),
+		TREE_CASE(its_count_is_of_when_a_sample_is_taken),
 		TREE_CASE(rdpmc_needs_an_event),
 		TREE_CASE(clocks_stand_while_the_kernel_works),
 	};

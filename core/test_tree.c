@@ -126,7 +126,8 @@ struct padded_attr test_padded(const struct perf_event_attr *attr)
 static int64_t open_at(const struct perf_event_attr *attr, struct core_task *task, int cpu,
 		       uint32_t group)
 {
-	const struct core_target target = {.task = task, .cpu = cpu};
+	const struct core_target target = {
+		.task = task, .cpu = cpu, .kept = attr->type == PERF_TYPE_TRACEPOINT};
 	struct padded_attr padded = test_padded(attr);
 	int err = core_attr_check(&padded.attr, padded.attr.size, true, &all_rights);
 	int64_t opened;

@@ -364,7 +364,7 @@ void events_kept(uint64_t event, bool group, int what)
 
 		if (!is_kept(feed) || !is_meant(feed, event, group))
 			continue;
-		if (what == CORE_KEPT_SWITCH)
+		if (what == CORE_KEPT_SWITCH || what == CORE_KEPT_EXEC)
 			follow_state(feed);
 		if (what == CORE_KEPT_RESET)
 			ioctl(feed->fd, PERF_EVENT_IOC_RESET, 0);

@@ -43,6 +43,8 @@ static int64_t get_source(uint64_t event, uint64_t argument)
 	uint64_t kinds;
 	uint32_t source;
 
+	if (is_kept(event))
+		return -ENOTTY;
 	if (!core_hold(&hold, event))
 		return -EBADF;
 	kind = hold.event->kind;

@@ -102,7 +102,7 @@ void core_host_kept(uint64_t event, bool group, enum core_kept what)
 
 	message.group = group;
 	message.act = what;
-	if (control_send(&message, -1))
+	if (control_send(&message, -1) && what != CORE_KEPT_EXEC)
 		control_finish();
 }
 
