@@ -164,7 +164,7 @@ static int check_event(const struct core_event *event, const struct core_target 
 	if (kind < 0)
 		return kind;
 	/* What the kernel writes and sends knows nothing of ours. */
-	if (event->is_kept && (samples_reads(attr) || attr->sigtrap))
+	if (event->is_kept && (samples_reads(attr) || attr->sigtrap || uses_aux(event)))
 		return -EINVAL;
 	if (names_vector_registers(attr) ||
 	    (core_is_sum((unsigned int)kind) && attr->sample_period))

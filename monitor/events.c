@@ -6,14 +6,13 @@
  *		 for who opens one, or with somebody who is about to say for which event
  *	pipes	 by event: the write end of the pipe that is its descriptor. A byte in it wakes who
  *		 polls; an error on it says that the last descriptor is gone.
- *	feeds	 events of the kernel's whose records go on to one of ours, or that count for it
  *
- * Of processes with events watches.c tells when they have ended.
+ * Of processes with events watches.c tells when they have ended; what the kernel has for events of ours
+ * is feeds.c's.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <linux/perf_event.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -31,8 +29,8 @@
 #include "abi/arena.h"
 #include "abi/control.h"
 #include "core/core.h"
-#include "core/count.h"
 #include "core/host.h"
+#include "monitor/feeds.h"
 #include "monitor/monitor.h"
 #include "monitor/ready.h"
 #include "monitor/watches.h"
@@ -54,19 +52,12 @@ struct pipe {
 	uint32_t generation;
 };
 
-struct feed {
-	int fd; /* -1: none */
-	uint32_t event, generation;
-	bool counts; /* it is kept: core_host_kept() */
-};
-
 static struct {
 	int epoll, socket, timer;
 	bool ticking;
 	struct spare *spares;
 	struct pipe *pipes;
-	struct feed *feeds;
-	size_t nr_spares, nr_pipes, nr_feeds;
+	size_t nr_spares, nr_pipes;
 } events = {.epoll = -1, .socket = -1, .timer = -1};
 
 /* ---- pipes to come ---- */
@@ -175,7 +166,7 @@ static bool room_for_pipe(size_t event)
 	return true;
 }
 
-static bool is_event(uint32_t event, uint32_t generation)
+bool events_is(uint32_t event, uint32_t generation)
 {
 	return event && event < ARENA_EVENTS_SIZE / sizeof(struct core_event) &&
 	       core_event(event)->generation == generation && core_event(event)->state != CORE_FREE;
@@ -187,31 +178,18 @@ static void close_pipe(struct pipe *pipe)
 	pipe->fd = -1;
 }
 
-static void close_feeds(uint32_t event, uint32_t generation)
-{
-	for (size_t i = 0; i < events.nr_feeds; i++) {
-		struct feed *feed = &events.feeds[i];
-
-		if (feed->fd < 0 || feed->event != event || feed->generation != generation)
-			continue;
-		epoll_ctl(events.epoll, EPOLL_CTL_DEL, feed->fd, NULL);
-		close(feed->fd);
-		feed->fd = -1;
-	}
-}
-
 static void close_event(uint32_t event)
 {
 	struct pipe *pipe = &events.pipes[event];
 
 	const bool keeps = core_event(event)->keeps;
 
-	close_feeds(event, pipe->generation);
+	feeds_end(event, pipe->generation);
 	close_pipe(pipe);
 	core_close(event, pipe->generation);
 	/* Its members are by themselves now, and on if they were. */
 	if (keeps)
-		events_kept(0, true, CORE_KEPT_SWITCH);
+		feeds_kept(0, true, CORE_KEPT_SWITCH);
 }
 
 /* The write end of the pipe that somebody has got for an event; -1: nobody can read it any more. */
@@ -231,7 +209,7 @@ static void opened(const struct control_message *message)
 	struct epoll_event ready = {.data.u64 = READY(READY_PIPE, message->event)};
 	const int fd = take_spare(message->inode);
 
-	if (!is_event(message->event, message->generation)) {
+	if (!events_is(message->event, message->generation)) {
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -274,147 +252,6 @@ void events_wake(uint32_t event, uint32_t generation)
 	/* A pipe that is full is readable. */
 	if (pipe && write(pipe->fd, "", 1) < 0 && errno == EPIPE)
 		forget_signal();
-}
-
-/* ---- feeds ---- */
-
-static struct feed *free_feed(void)
-{
-	struct feed *grown;
-
-	for (size_t i = 0; i < events.nr_feeds; i++)
-		if (events.feeds[i].fd < 0)
-			return &events.feeds[i];
-	grown = realloc(events.feeds, (events.nr_feeds + 1) * sizeof(*grown));
-	if (!grown)
-		return NULL;
-	events.feeds = grown;
-	return &grown[events.nr_feeds++];
-}
-
-/* Told once for each time that something comes: it is others who take it. */
-static bool fed(const struct control_message *message, int fd)
-{
-	struct epoll_event ready = {.events = EPOLLIN | EPOLLET};
-	struct feed *feed = find_pipe(message->event, message->generation) ? free_feed() : NULL;
-
-	if (!feed) {
-		close(fd);
-		return false;
-	}
-	*feed = (struct feed){fd, message->event, message->generation,
-			      message->what == CONTROL_KEEP};
-	ready.data.u64 = READY(READY_FEED, (uint64_t)(feed - events.feeds));
-	if (epoll_ctl(events.epoll, EPOLL_CTL_ADD, fd, &ready) < 0) {
-		close(fd);
-		feed->fd = -1;
-	}
-	return feed->fd >= 0;
-}
-
-static void feed_ready(uint32_t index)
-{
-	const struct feed *feed = &events.feeds[index];
-
-	if (feed->fd >= 0)
-		events_wake(feed->event, feed->generation);
-}
-
-/* ---- kept ---- */
-
-static bool is_kept(const struct feed *feed)
-{
-	return feed->fd >= 0 && feed->counts && is_event(feed->event, feed->generation);
-}
-
-/* Of @event, a name, or of the group that it is in; 0: of any. */
-static bool is_meant(const struct feed *feed, uint64_t event, bool group)
-{
-	if (!event || core_name(feed->event, feed->generation) == event)
-		return true;
-	return group && core_event(feed->event)->leader == core_named(event)->leader;
-}
-
-/* It is by itself to the kernel, and counts while ours would: when its leader is on, too. */
-static void follow_state(const struct feed *feed)
-{
-	const struct core_event *event = core_event(feed->event);
-
-	if (event->state == CORE_EXITED)
-		return;
-	ioctl(feed->fd,
-	      core_enabled(event) && core_enabled(core_event(event->leader))
-		      ? PERF_EVENT_IOC_ENABLE
-		      : PERF_EVENT_IOC_DISABLE,
-	      0);
-}
-
-static void read_kept(const struct feed *feed)
-{
-	uint64_t value;
-
-	if (read(feed->fd, &value, sizeof(value)) == sizeof(value))
-		__atomic_store_n(&core_event(feed->event)->kept, value, __ATOMIC_RELEASE);
-}
-
-void events_kept(uint64_t event, bool group, int what)
-{
-	for (size_t i = 0; i < events.nr_feeds; i++) {
-		const struct feed *feed = &events.feeds[i];
-
-		if (!is_kept(feed) || !is_meant(feed, event, group))
-			continue;
-		if (what == CORE_KEPT_SWITCH || what == CORE_KEPT_EXEC)
-			follow_state(feed);
-		if (what == CORE_KEPT_RESET)
-			ioctl(feed->fd, PERF_EVENT_IOC_RESET, 0);
-		read_kept(feed);
-	}
-}
-
-static int set_filter(int kept, int from)
-{
-	char filter[4096];
-	const ssize_t length = read(from, filter, sizeof(filter) - 1);
-
-	if (length < 0)
-		return -1;
-	filter[length] = 0;
-	return ioctl(kept, PERF_EVENT_IOC_SET_FILTER, filter);
-}
-
-static int make_ioctl(int kept, const struct control_message *message, int fd)
-{
-	uint64_t argument = message->argument;
-
-	switch (message->request) {
-	case PERF_EVENT_IOC_SET_FILTER:
-		return set_filter(kept, fd);
-	case PERF_EVENT_IOC_SET_BPF:
-		return ioctl(kept, PERF_EVENT_IOC_SET_BPF, fd);
-	case PERF_EVENT_IOC_PERIOD:
-		return ioctl(kept, PERF_EVENT_IOC_PERIOD, &argument);
-	default:
-		errno = ENOTTY;
-		return -1;
-	}
-}
-
-static void answer(const struct control_message *message, int with)
-{
-	if (is_event(message->event, message->generation))
-		__atomic_store_n(&core_event(message->event)->answer, with, __ATOMIC_RELEASE);
-}
-
-static void ask_kept(const struct control_message *message, int fd)
-{
-	for (size_t i = 0; i < events.nr_feeds; i++) {
-		const struct feed *feed = &events.feeds[i];
-
-		if (is_kept(feed) &&
-		    is_meant(feed, core_name(message->event, message->generation), false))
-			answer(message, make_ioctl(feed->fd, message, fd) < 0 ? -errno : 0);
-	}
 }
 
 /* ---- turns ---- */
@@ -527,19 +364,17 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 		add_spares();
 		break;
 	case CONTROL_FED:
-		if (fd >= 0)
-			fed(message, fd);
-		return;
 	case CONTROL_KEEP:
-		if (fd >= 0 && fed(message, fd))
-			answer(message, 0);
+		if (fd < 0 || !find_pipe(message->event, message->generation))
+			break;
+		feed_add(message, fd);
 		return;
 	case CONTROL_KEPT:
-		events_kept(core_name(message->event, message->generation), message->group,
-			    (int)message->act);
+		feeds_kept(core_name(message->event, message->generation), message->group,
+			   (enum core_kept)message->act);
 		break;
 	case CONTROL_KEPT_IOCTL:
-		ask_kept(message, fd);
+		feed_ioctl(message, fd);
 		break;
 	case CONTROL_WAKE:
 		events_wake(message->event, message->generation);
@@ -633,6 +468,7 @@ int events_open(int epoll)
 		return -1;
 	events.epoll = epoll;
 	watches_open(epoll);
+	feeds_open(epoll);
 	events.socket = ends[0];
 	events.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
@@ -672,13 +508,10 @@ void events_close(void)
 	for (size_t i = 0; i < events.nr_pipes; i++)
 		if (events.pipes[i].fd >= 0)
 			close(events.pipes[i].fd);
-	for (size_t i = 0; i < events.nr_feeds; i++)
-		if (events.feeds[i].fd >= 0)
-			close(events.feeds[i].fd);
+	feeds_close();
 	watches_close();
 	free(events.spares);
 	free(events.pipes);
-	free(events.feeds);
 	memset(&events, 0, sizeof(events));
 	events.epoll = events.socket = events.timer = -1;
 }

@@ -22,6 +22,7 @@
 #include "abi/control.h"
 #include "core/core.h"
 #include "core/lock.h"
+#include "monitor/feeds.h"
 #include "monitor/monitor.h"
 
 bool core_host_whole(void)
@@ -159,7 +160,7 @@ void core_host_wake(struct core_event *event, short revents)
 
 void core_host_kept(uint64_t event, bool group, enum core_kept what)
 {
-	events_kept(event, group, what);
+	feeds_kept(event, group, what);
 }
 
 bool core_host_crowded(void)

@@ -121,8 +121,8 @@ void events_ready(uint64_t what);
 /* Sees to what has happened until now but for what processes ask, as that some have ended. */
 void events_settle(void);
 void events_wake(uint32_t event, uint32_t generation);
-void events_kept(uint64_t event, bool group, int what); /* core_host_kept() */
-void events_crowded(void);				/* groups are to take turns from now on */
+bool events_is(uint32_t event, uint32_t generation); /* it is there, and still that one */
+void events_crowded(void);			     /* groups are to take turns from now on */
 /* Nothing of the tree is to be served any more. */
 void events_close(void);
 

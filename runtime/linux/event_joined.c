@@ -387,12 +387,13 @@ static void change(const struct joined *item, struct perf_event_header *header)
 		change_words(item, of_others, OF_OTHERS, end - trailing, end);
 }
 
-/* While it is disabled nobody tells it anything. */
+/* While it is disabled nobody tells it anything; what is kept is disabled itself then. */
 static bool listens(const struct joined *item)
 {
-	const uint8_t state = core_named(item->event)->state;
+	const struct core_event *event = core_named(item->event);
+	const uint8_t state = event->state;
 
-	return !item->feeds || state == CORE_INACTIVE || state == CORE_ACTIVE;
+	return !item->feeds || event->is_kept || state == CORE_INACTIVE || state == CORE_ACTIVE;
 }
 
 /* A ring is of whole words, and so are records: a header lies in one piece. */

@@ -17,11 +17,11 @@
 #include "core/core.h"
 #include "core/count.h"
 #include "core/hold.h"
-#include "core/read_format.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_joined.h"
 #include "runtime/linux/event_kept.h"
+#include "runtime/linux/event_passed_count.h"
 #include "runtime/linux/event_request.h"
 #include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
@@ -297,56 +297,6 @@ void event_passed_switched(bool on)
 
 /* ---- back ---- */
 
-/* What the event at @fd, which leads its group or is by itself, gives in @format. */
-static void read_count(int fd, uint64_t format, struct core_count *count)
-{
-	const bool group = format & PERF_FORMAT_GROUP;
-	uint64_t words[256], *at = words;
-	const int64_t n = sys(__NR_read, fd, words, sizeof(words)) / (int64_t)sizeof(words[0]);
-
-	if (n <= (int64_t)(group + core_read_times(format)))
-		return;
-	at += group;
-	if (!group)
-		count->value = *at++;
-	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
-		count->enabled = *at++;
-	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
-		count->running = *at++;
-	if (group)
-		count->value = *at;
-}
-
-/* Times that its format leaves out another event reads that joins it for a moment; which the kernel
- * refuses while children live that have inherited it, and from then on its own reads as well. */
-static void read_all(const struct passed *from, struct core_count *count)
-{
-	const struct perf_event_attr *of = &from->attr.attr;
-	const uint64_t times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-	const struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_DUMMY,
-		.read_format = PERF_FORMAT_GROUP | times,
-		.disabled = 1,
-		.inherit = of->inherit,
-		.use_clockid = of->use_clockid,
-		.clockid = of->clockid,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-	};
-	int64_t fd;
-
-	read_count(from->fd, of->read_format, count);
-	if ((of->read_format & times) == times)
-		return;
-	fd = sys(__NR_perf_event_open, &attr, from->pid, from->cpu, from->fd, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return;
-	read_count((int)fd, attr.read_format, count);
-	sys(__NR_close, fd);
-}
-
 /* To the program it is the same event. */
 static void go_on(const struct passed *from, uint64_t event)
 {
@@ -355,7 +305,7 @@ static void go_on(const struct passed *from, uint64_t event)
 
 	if (sys(__NR_ioctl, from->fd, PERF_EVENT_IOC_ID, &id))
 		return;
-	read_all(from, &count);
+	event_passed_count(from->fd, &from->attr.attr, from->pid, from->cpu, &count);
 	core_continue(event, id, &count);
 }
 

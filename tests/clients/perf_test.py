@@ -461,6 +461,41 @@ def case_record_of_trace_points_beside_the_virtual_PMU():
     check_life(*points, 'cpu/instructions,period=100003/u')
 
 
+def check_group(*events):
+    """A call that nothing but the program makes, counted together with its instructions."""
+    counts = stat('-e', '{%s}' % ','.join(events), WORK_STATIC, str(TURNS))
+    equal(sorted(counts), sorted(events), 'events')
+    equal(counts['sched:sched_process_exec'], 1, 'execs of ' + str(counts))
+    check(LEAST_INSTRUCTIONS < counts['instructions:u'] < MOST_INSTRUCTIONS, str(counts))
+
+
+def case_stat_of_a_group_with_trace_points():
+    need_trace_points()
+    check_group('instructions:u', 'sched:sched_process_exec')
+    check_group('sched:sched_process_exec', 'instructions:u')
+    check_group('task-clock', 'sched:sched_process_exec', 'instructions:u')
+
+
+def case_record_of_a_group_with_trace_points():
+    need_trace_points()
+    for events in ('{%s,%s}', '{%s,%s}:S'):
+        path, _ = record('-e', events % ('cpu/instructions,period=100003/u',
+                                         'sched:sched_process_exec'))
+        done = perf('script', '-i', path, '-F', 'event')
+        lines = done.stdout.split()
+        instructions = lines.count('cpu/instructions,period=100003/u:')
+        check(LEAST_INSTRUCTIONS < instructions * 100003 < MOST_INSTRUCTIONS, done.stdout[-2000:])
+        equal(len(lines) - instructions, 1, 'of the trace point in ' + done.stdout[:2000])
+
+
+def case_record_of_a_group_that_a_trace_point_leads():
+    need_trace_points()
+    path, _ = record('-e', '{sched:sched_process_exit,instructions:u}')
+    lines = perf('script', '-i', path, '-F', 'event').stdout.split()
+    equal(lines.count('sched:sched_process_exit:'), 1, 'exits')
+    check(lines.count('instructions:u:') > 10, str(lines))
+
+
 def case_sched_record_sees_the_program_switched():
     need_trace_points()
     path = path_of('sched.data')

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "monitor/feeds.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "abi/control.h"
+#include "core/core.h"
+#include "core/count.h"
+#include "monitor/monitor.h"
+#include "monitor/ready.h"
+
+struct feed {
+	int fd; /* -1: none */
+	uint32_t event, generation;
+	bool counts; /* it is kept: core_host_kept() */
+};
+
+static struct {
+	int epoll;
+	struct feed *feeds;
+	size_t nr;
+} all = {.epoll = -1};
+
+void feeds_open(int epoll)
+{
+	all.epoll = epoll;
+}
+
+void feeds_close(void)
+{
+	for (size_t i = 0; i < all.nr; i++)
+		if (all.feeds[i].fd >= 0)
+			close(all.feeds[i].fd);
+	free(all.feeds);
+	memset(&all, 0, sizeof(all));
+	all.epoll = -1;
+}
+
+void feeds_end(uint32_t event, uint32_t generation)
+{
+	for (size_t i = 0; i < all.nr; i++) {
+		struct feed *feed = &all.feeds[i];
+
+		if (feed->fd < 0 || feed->event != event || feed->generation != generation)
+			continue;
+		epoll_ctl(all.epoll, EPOLL_CTL_DEL, feed->fd, NULL);
+		close(feed->fd);
+		feed->fd = -1;
+	}
+}
+
+static struct feed *free_feed(void)
+{
+	struct feed *grown;
+
+	for (size_t i = 0; i < all.nr; i++)
+		if (all.feeds[i].fd < 0)
+			return &all.feeds[i];
+	grown = realloc(all.feeds, (all.nr + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	all.feeds = grown;
+	return &grown[all.nr++];
+}
+
+static void answer(const struct control_message *message, int with)
+{
+	if (events_is(message->event, message->generation))
+		__atomic_store_n(&core_event(message->event)->answer, with, __ATOMIC_RELEASE);
+}
+
+/* Told once for each time that something comes: it is others who take it. */
+void feed_add(const struct control_message *message, int fd)
+{
+	struct epoll_event ready = {.events = EPOLLIN | EPOLLET};
+	struct feed *feed = free_feed();
+
+	if (!feed) {
+		close(fd);
+		return;
+	}
+	*feed = (struct feed){fd, message->event, message->generation,
+			      message->what == CONTROL_KEEP};
+	ready.data.u64 = READY(READY_FEED, (uint64_t)(feed - all.feeds));
+	if (epoll_ctl(all.epoll, EPOLL_CTL_ADD, fd, &ready) < 0) {
+		close(fd);
+		feed->fd = -1;
+		return;
+	}
+	if (feed->counts)
+		answer(message, 0);
+}
+
+void feed_ready(uint32_t index)
+{
+	const struct feed *feed = &all.feeds[index];
+
+	if (feed->fd >= 0)
+		events_wake(feed->event, feed->generation);
+}
+
+/* ---- kept ---- */
+
+static bool is_kept(const struct feed *feed)
+{
+	return feed->fd >= 0 && feed->counts && events_is(feed->event, feed->generation);
+}
+
+/* Of @event, a name, or of the group that it is in; 0: of any. */
+static bool is_meant(const struct feed *feed, uint64_t event, bool group)
+{
+	if (!event || core_name(feed->event, feed->generation) == event)
+		return true;
+	return group && core_event(feed->event)->leader == core_named(event)->leader;
+}
+
+/* It is by itself to the kernel, and counts while ours would: when its leader is on, too. */
+static void follow_state(const struct feed *feed)
+{
+	const struct core_event *event = core_event(feed->event);
+
+	if (event->state == CORE_EXITED)
+		return;
+	ioctl(feed->fd,
+	      core_enabled(event) && core_enabled(core_event(event->leader))
+		      ? PERF_EVENT_IOC_ENABLE
+		      : PERF_EVENT_IOC_DISABLE,
+	      0);
+}
+
+static void read_kept(const struct feed *feed)
+{
+	uint64_t value;
+
+	if (read(feed->fd, &value, sizeof(value)) == sizeof(value))
+		__atomic_store_n(&core_event(feed->event)->kept, value, __ATOMIC_RELEASE);
+}
+
+void feeds_kept(uint64_t event, bool group, enum core_kept what)
+{
+	if (event && !events_is((uint32_t)event, (uint32_t)(event >> 32)))
+		return;
+	for (size_t i = 0; i < all.nr; i++) {
+		const struct feed *feed = &all.feeds[i];
+
+		if (!is_kept(feed) || !is_meant(feed, event, group))
+			continue;
+		if (what == CORE_KEPT_SWITCH || what == CORE_KEPT_EXEC)
+			follow_state(feed);
+		if (what == CORE_KEPT_RESET)
+			ioctl(feed->fd, PERF_EVENT_IOC_RESET, 0);
+		read_kept(feed);
+	}
+}
+
+static int set_filter(int kept, int from)
+{
+	char filter[4096];
+	const ssize_t length = read(from, filter, sizeof(filter) - 1);
+
+	if (length < 0)
+		return -1;
+	filter[length] = 0;
+	return ioctl(kept, PERF_EVENT_IOC_SET_FILTER, filter);
+}
+
+static int make_ioctl(int kept, const struct control_message *message, int fd)
+{
+	uint64_t argument = message->argument;
+
+	switch (message->request) {
+	case PERF_EVENT_IOC_SET_FILTER:
+		return set_filter(kept, fd);
+	case PERF_EVENT_IOC_SET_BPF:
+		return ioctl(kept, PERF_EVENT_IOC_SET_BPF, fd);
+	case PERF_EVENT_IOC_PERIOD:
+		return ioctl(kept, PERF_EVENT_IOC_PERIOD, &argument);
+	default:
+		errno = ENOTTY;
+		return -1;
+	}
+}
+
+void feed_ioctl(const struct control_message *message, int fd)
+{
+	for (size_t i = 0; i < all.nr; i++) {
+		const struct feed *feed = &all.feeds[i];
+
+		if (is_kept(feed) &&
+		    is_meant(feed, core_name(message->event, message->generation), false))
+			answer(message, make_ioctl(feed->fd, message, fd) < 0 ? -errno : 0);
+	}
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events of the kernel's that events of ours have: whose records go on to them, of which @epoll tells as
+ * READY_FEED, or which count for them as well (core_host_kept()).
+ */
+#ifndef MONITOR_FEEDS_H
+#define MONITOR_FEEDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/host.h"
+
+struct control_message;
+
+void feeds_open(int epoll);
+void feeds_close(void);
+
+/* CONTROL_FED, CONTROL_KEEP, of an event that is there: @fd is taken over. */
+void feed_add(const struct control_message *message, int fd);
+/* The event is about to be closed. */
+void feeds_end(uint32_t event, uint32_t generation);
+
+/* Feed @index may have something to tell. */
+void feed_ready(uint32_t index);
+
+/* CONTROL_KEPT, and what core_host_kept() says. */
+void feeds_kept(uint64_t event, bool group, enum core_kept what);
+
+/* CONTROL_KEPT_IOCTL. */
+void feed_ioctl(const struct control_message *message, int fd);
+
+#endif
