@@ -73,7 +73,9 @@ struct core_event {
 	bool started;	     /* of what was opened: PERF_RECORD_ITRACE_START has been told */
 	bool paused;	     /* attr.aux_pause: what it traces is not kept */
 	bool is_kept;	     /* the kernel counts it: core_host_kept() */
-	bool keeps;	     /* it is, or leads one that is */
+	bool kept_on;	     /* the kernel's event has been switched on, */
+	bool kept_on_exec;   /* or is by itself when the task executes */
+	bool keeps;	     /* is_kept, or leads one that is */
 	uint32_t generation; /* of the slot: an old number is told from a new event */
 	uint64_t id;
 	union {

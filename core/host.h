@@ -91,7 +91,6 @@ void core_host_discard(uint64_t offset, uint64_t size);
 enum core_kept {
 	CORE_KEPT_READ,
 	CORE_KEPT_SWITCH, /* to be on or off as ours are */
-	CORE_KEPT_EXEC, /* the same, soon: the kernel has seen the exec itself, and is mostly right */
 	CORE_KEPT_RESET,
 };
 void core_host_kept(uint64_t event, bool group, enum core_kept what);

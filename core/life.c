@@ -294,12 +294,22 @@ static void name(struct core_task *task, const char *comm)
 	memcpy(task->comm, comm, length);
 }
 
-static bool keeps_any(const struct core_task *task)
+/*
+ * The kernel's events that count for ours see the exec themselves. True: one has to be switched on all the
+ * same, as it could not be told in advance.
+ */
+static bool misses_exec(const struct core_task *task)
 {
-	core_for_each_event(event, task)
-		if (event->keeps)
-			return true;
-	return false;
+	bool misses = false;
+
+	core_for_each_event(event, task) {
+		if (!event->is_kept || event->parent || !core_enabled(event) ||
+		    !core_enabled(core_leader(event)))
+			continue;
+		misses |= !event->kept_on && !event->kept_on_exec;
+		event->kept_on = true;
+	}
+	return misses;
 }
 
 static void on_exec(struct core_task *task)
@@ -317,7 +327,7 @@ static void on_exec(struct core_task *task)
 
 void core_task_exec(struct core_task *task, const char *comm)
 {
-	bool keeps;
+	bool misses;
 
 	if (!has_events()) {
 		name(task, comm);
@@ -325,14 +335,14 @@ void core_task_exec(struct core_task *task, const char *comm)
 	}
 	core_tree_lock();
 	core_task_lock(task);
-	keeps = keeps_any(task);
 	on_exec(task);
+	misses = misses_exec(task);
 	name(task, comm);
 	core_tell_comm(task, task, true);
 	core_task_unlock(task);
 	core_tree_unlock();
-	if (keeps)
-		core_host_kept(0, true, CORE_KEPT_EXEC);
+	if (misses)
+		core_host_kept(0, true, CORE_KEPT_SWITCH);
 }
 
 void core_task_comm(struct core_task *task, struct core_task *named, const char *comm)

@@ -123,15 +123,13 @@ static bool is_meant(const struct feed *feed, uint64_t event, bool group)
 /* It is by itself to the kernel, and counts while ours would: when its leader is on, too. */
 static void follow_state(const struct feed *feed)
 {
-	const struct core_event *event = core_event(feed->event);
+	struct core_event *event = core_event(feed->event);
 
 	if (event->state == CORE_EXITED)
 		return;
-	ioctl(feed->fd,
-	      core_enabled(event) && core_enabled(core_event(event->leader))
-		      ? PERF_EVENT_IOC_ENABLE
-		      : PERF_EVENT_IOC_DISABLE,
-	      0);
+	event->kept_on = core_enabled(event) && core_enabled(core_event(event->leader));
+	/* Whatever it was: prctl(2) has switched it, too, or has not. */
+	ioctl(feed->fd, event->kept_on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
 static void read_kept(const struct feed *feed)
@@ -151,7 +149,7 @@ void feeds_kept(uint64_t event, bool group, enum core_kept what)
 
 		if (!is_kept(feed) || !is_meant(feed, event, group))
 			continue;
-		if (what == CORE_KEPT_SWITCH || what == CORE_KEPT_EXEC)
+		if (what == CORE_KEPT_SWITCH)
 			follow_state(feed);
 		if (what == CORE_KEPT_RESET)
 			ioctl(feed->fd, PERF_EVENT_IOC_RESET, 0);

@@ -66,11 +66,13 @@ static void follow_leader(struct perf_event_attr *attr, const struct core_event 
 
 int64_t event_kept_open(const struct event_request *request, uint64_t event)
 {
-	const struct core_event *is = core_named(event);
+	struct core_event *is = core_named(event);
 	union event_attr of = request->attr;
 
 	leave_ours(&of.attr);
 	follow_leader(&of.attr, is, core_event(is->leader));
+	is->kept_on = !of.attr.disabled;
+	is->kept_on_exec = of.attr.enable_on_exec;
 	return sys(__NR_perf_event_open, &of, request->pid, request->cpu, -1,
 		   (request->flags & PERF_FLAG_PID_CGROUP) | PERF_FLAG_FD_CLOEXEC);
 }
@@ -102,7 +104,7 @@ void core_host_kept(uint64_t event, bool group, enum core_kept what)
 
 	message.group = group;
 	message.act = what;
-	if (control_send(&message, -1) && what != CORE_KEPT_EXEC)
+	if (control_send(&message, -1))
 		control_finish();
 }
 

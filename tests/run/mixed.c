@@ -33,7 +33,7 @@ static void pass_place(int times)
 }
 
 /* A call that neither C library nor runtime make. */
-static void call(int times)
+__attribute__((noipa)) static void call(int times)
 {
 	for (int i = 0; i < times; i++)
 		raw(SYS_getpriority, 0, 0);
@@ -461,7 +461,64 @@ static void case_on_exec(void)
 
 static void case_executed(void)
 {
+	settle();
 	call(5);
+}
+
+/* What cannot be known when they are opened: the leader goes, or the member is switched on later. */
+static void case_on_exec_otherwise(void)
+{
+	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	int go[2], leader, member;
+	char byte;
+	pid_t child;
+
+	close(own_event(&second));
+	first.disabled = 1;
+	second.disabled = 1;
+	for (int turn = 0; turn < 2; turn++) {
+		first.remove_on_exec = !turn;
+		first.enable_on_exec = turn;
+		need(!pipe(go));
+		child = fork();
+		if (!child) {
+			close(go[1]);
+			need(read(go[0], &byte, 1) == 1);
+			call(3);
+			execl("/proc/self/exe", "mixed", "_executed", NULL);
+			_exit(1);
+		}
+		leader = open_event(&first, child, -1, -1, 0);
+		member = open_event(&second, child, -1, leader, 0);
+		need(leader >= 0 && member >= 0);
+		need(!ioctl(member, PERF_EVENT_IOC_ENABLE, 0));
+		say_group("before", leader);
+		need(write(go[1], "", 1) == 1);
+		say_end("child", child);
+		say_group("after", member);
+		close(leader);
+		close(member);
+	}
+}
+
+static void case_leader_modified(void)
+{
+	struct perf_event_attr leader = breakpoint(), member = tracepoint();
+	int fds[2];
+
+	open_group(fds, &leader, &member);
+	both(1, 1);
+	leader.disabled = 1;
+	TRY(ioctl(fds[0], PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &leader));
+	settle();
+	both(1, 1);
+	say_group("disabled", fds[0]);
+	leader.disabled = 0;
+	leader.bp_addr = (uint64_t)call;
+	TRY(ioctl(fds[0], PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &leader));
+	settle();
+	both(1, 1);
+	say_group("moved", fds[0]);
 }
 
 /* ---- samples ---- */
@@ -643,6 +700,8 @@ const struct test_case cases[] = {
 	{"inherited_by_threads", case_inherited_by_threads},
 	{"on_exec", case_on_exec},
 	{"_executed", case_executed},
+	{"on_exec_otherwise", case_on_exec_otherwise},
+	{"leader_modified", case_leader_modified},
 	{"read_in_samples", case_read_in_samples},
 	{"samples", case_samples},
 	{"samples_led_by_a_tracepoint", case_samples_led_by_a_tracepoint},
