@@ -18,7 +18,8 @@ bool event_is_kept(const struct perf_event_attr *attr)
 	if (!core_settings()->host || core_settings()->counters)
 		return false;
 	return attr->type == PERF_TYPE_TRACEPOINT ||
-	       (attr->type >= PERF_TYPE_MAX && attr->type == proc_device_type("msr"));
+	       (attr->type >= PERF_TYPE_MAX && !event_is_own_unit(attr->type) &&
+		attr->type == proc_device_type("msr"));
 }
 
 static struct control_message about(uint64_t event, uint32_t what)

@@ -212,6 +212,14 @@ static bool passes_software(const struct event_request *request)
 	       !(request->flags & PERF_FLAG_PID_CGROUP);
 }
 
+bool event_is_own_unit(uint32_t type)
+{
+	const struct core_settings *of = core_settings();
+
+	return type >= PERF_TYPE_MAX && (type == of->cpu_type || type == of->trace_type ||
+					 type == of->probe_type || type == of->op_type);
+}
+
 static bool passes(const struct event_request *request)
 {
 	const uint32_t type = request->attr.attr.type;
@@ -224,9 +232,8 @@ static bool passes(const struct event_request *request)
 		return true;
 	/* The kernel's number for uprobes leads nowhere, as what has it is not executed; to ask for it
 	 * takes longer than all the rest. */
-	return type >= PERF_TYPE_MAX && type != core_settings()->cpu_type &&
-	       type != core_settings()->trace_type && type != core_settings()->probe_type &&
-	       type != core_settings()->op_type && type != proc_device_type("uprobe");
+	return type >= PERF_TYPE_MAX && !event_is_own_unit(type) &&
+	       type != proc_device_type("uprobe");
 }
 
 /* With others, in a group that is ours. */

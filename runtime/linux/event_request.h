@@ -45,6 +45,9 @@ int64_t event_hand_over(struct thread *thread, int fd, uint64_t event, uint64_t 
 
 bool event_passed_any(void);
 
+/* Of the units that have numbers of their own: those that the run has, whatever the kernel has. */
+bool event_is_own_unit(uint32_t type);
+
 /* prctl(2) has switched them on or off. */
 void event_passed_switched(bool on);
 
