@@ -4,6 +4,7 @@
  * itself: breakpoints on an instruction. Natively both are the kernel's, which so says what is right.
  */
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/hw_breakpoint.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -337,6 +338,41 @@ static void case_filter(void)
 	TRY(ioctl(fds[1], PERF_EVENT_IOC_SET_FILTER, "nothing == 1"));
 	TRY(ioctl(fds[1], PERF_EVENT_IOC_SET_FILTER, nowhere));
 	TRY(ioctl(fds[0], PERF_EVENT_IOC_SET_FILTER, "which == 1"));
+}
+
+/* One that has the kernel forget what has happened. */
+static void case_program(void)
+{
+	const struct bpf_insn code[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	union bpf_attr load = {
+		.prog_type = BPF_PROG_TYPE_TRACEPOINT,
+		.insns = (uint64_t)code,
+		.insn_cnt = 2,
+		.license = (uint64_t) "GPL",
+	};
+	struct perf_event_attr leader = breakpoint(), member = tracepoint();
+	const int program = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &load, sizeof(load));
+	int fds[2];
+
+	if (program < 0) {
+		say("skip: no BPF programs can be loaded\n");
+		return;
+	}
+	/* It has all who count that forget it: who counts the others is not to. */
+	member.config = tracepoint_number("syscalls/sys_enter_getpgrp");
+	open_group(fds, &leader, &member);
+	raw(SYS_getpgrp);
+	raw(SYS_getpgrp);
+	TRY(ioctl(fds[1], PERF_EVENT_IOC_SET_BPF, program));
+	pass_place(1);
+	raw(SYS_getpgrp);
+	say_group("with a program", fds[0]);
+	TRY(ioctl(fds[1], PERF_EVENT_IOC_SET_BPF, program));
+	TRY(ioctl(fds[1], PERF_EVENT_IOC_SET_BPF, -1));
+	TRY(ioctl(fds[1], PERF_EVENT_IOC_SET_BPF, fds[0]));
 }
 
 /* ---- other tasks, and other processes that read ---- */
@@ -694,6 +730,7 @@ const struct test_case cases[] = {
 	{"switch_led_by_a_tracepoint", case_switch_led_by_a_tracepoint},
 	{"leader_closed", case_leader_closed},
 	{"filter", case_filter},
+	{"program", case_program},
 	{"read_by_others", case_read_by_others},
 	{"_reads", case_reads},
 	{"inherited", case_inherited},
