@@ -198,7 +198,7 @@ void core_host_wake(struct core_event *event, short revents)
 	note(&fake.wakes, (struct fake_told){.event = core_index(event), .what = revents});
 }
 
-void core_host_kept(uint64_t event, bool group, enum core_kept what)
+bool core_host_kept(uint64_t event, bool group, enum core_kept what)
 {
 	note(&fake.keeps, (struct fake_told){.event = (uint32_t)event, .what = (int)what});
 	(void)group;
@@ -207,6 +207,7 @@ void core_host_kept(uint64_t event, bool group, enum core_kept what)
 	for (uint32_t i = 1; i <= core_tree()->made; i++)
 		if (core_event(i)->is_kept && !core_event(i)->parent)
 			core_event(i)->kept = fake.kernels;
+	return !fake.keeper_gone;
 }
 
 bool core_host_crowded(void)

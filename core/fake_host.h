@@ -53,6 +53,7 @@ extern _Thread_local struct fake_host {
 	/* What a thread does that is to come out before it has; NULL: it does not come. */
 	void (*comes_out)(struct core_task *task);
 
+	bool keeper_gone;
 	uint64_t kernels; /* what each event of the kernel's has counted that counts for ours */
 
 	struct fake_log wakes, signals, traps, kicks, stills, keeps;

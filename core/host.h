@@ -86,14 +86,14 @@ void core_host_discard(uint64_t offset, uint64_t size);
 /*
  * Events of the kernel's that count for ours (core_event.is_kept) are kept by somebody who is there as long as
  * ours are. He does @what to that of @event, by name, or to those of its group, and writes down what
- * they have counted (core_event.kept). Waits for him, so without locks. @event 0: of all.
+ * they have counted (core_event.kept). Waits for him, so without locks. @event 0: of all. False: he is gone.
  */
 enum core_kept {
 	CORE_KEPT_READ,
 	CORE_KEPT_SWITCH, /* to be on or off as ours are */
 	CORE_KEPT_RESET,
 };
-void core_host_kept(uint64_t event, bool group, enum core_kept what);
+bool core_host_kept(uint64_t event, bool group, enum core_kept what);
 
 /* ---- descriptors and signals ---- */
 

@@ -131,13 +131,20 @@ static int64_t read_copies(struct core_event *event, uint64_t *to, int64_t bytes
 	return bytes;
 }
 
+static bool reads_kept(const struct core_event *event)
+{
+	const bool group = event->attr.read_format & PERF_FORMAT_GROUP;
+
+	return event->is_kept || (core_leader(event)->keeps && group);
+}
+
 int64_t core_read(uint64_t name, void *to, size_t size)
 {
 	struct core_hold hold;
 	int64_t bytes;
 
-	if (core_leader(core_named(name))->keeps)
-		core_host_kept(name, true, CORE_KEPT_READ);
+	if (reads_kept(core_named(name)) && !core_host_kept(name, true, CORE_KEPT_READ))
+		return -ENODEV;
 	if (!core_hold(&hold, name))
 		return -EBADF;
 	bytes = read_own(&hold, to, size);

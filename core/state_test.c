@@ -585,6 +585,8 @@ static void what_the_kernel_counts_is_looked_at_when_it_is_wanted(void **state)
 	must_have_asked(CORE_KEPT_READ);
 	core_prctl(fake.task, false);
 	must_have_asked(CORE_KEPT_SWITCH);
+	assert_int_equal(tree_value(leader), 0);
+	assert_int_equal(fake.keeps.nr, 0);
 
 	core_enable(other, true);
 	assert_int_equal(tree_value(other), 0);
@@ -594,6 +596,10 @@ static void what_the_kernel_counts_is_looked_at_when_it_is_wanted(void **state)
 	fake.keeps.nr = 0;
 	assert_int_equal(tree_value(member), 2);
 	must_have_asked(CORE_KEPT_READ);
+	fake.keeper_gone = true;
+	assert_int_equal(core_read(member, &(struct test_count){0}, sizeof(struct test_count)),
+			 -ENODEV);
+	assert_int_equal(tree_value(other), 0);
 }
 
 static void it_goes_on_where_another_count_ended(void **state)

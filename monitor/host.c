@@ -158,9 +158,10 @@ void core_host_wake(struct core_event *event, short revents)
 	events_wake((uint32_t)(event - core_event(0)), event->generation);
 }
 
-void core_host_kept(uint64_t event, bool group, enum core_kept what)
+bool core_host_kept(uint64_t event, bool group, enum core_kept what)
 {
 	feeds_kept(event, group, what);
+	return true;
 }
 
 bool core_host_crowded(void)

@@ -177,7 +177,7 @@ void control_settle_wakes(void)
 }
 
 /* @turns: of a tenth of a second each. */
-static void settle(unsigned int turns)
+static bool settle(unsigned int turns)
 {
 	enum { LIMIT_NS = 100000000 };
 	const struct {
@@ -187,17 +187,18 @@ static void settle(unsigned int turns)
 	uint32_t ticket, answered;
 
 	if (!header)
-		return;
+		return false;
 	ticket = __atomic_add_fetch(&header->asked, 1, __ATOMIC_SEQ_CST);
 	if (!control_send(&(struct control_message){.what = CONTROL_SETTLE}, -1))
-		return;
+		return false;
 	while (turns) {
 		answered = __atomic_load_n(&header->answered, __ATOMIC_ACQUIRE);
 		if ((int32_t)(answered - ticket) >= 0)
-			return;
+			return true;
 		turns -= sys(__NR_futex, &header->answered, FUTEX_WAIT, answered, &limit) ==
 			 -ETIMEDOUT;
 	}
+	return false;
 }
 
 void control_settle(void)
@@ -205,9 +206,9 @@ void control_settle(void)
 	settle(1);
 }
 
-void control_finish(void)
+bool control_finish(void)
 {
 	enum { TURNS = 50 };
 
-	settle(TURNS);
+	return settle(TURNS);
 }

@@ -24,9 +24,9 @@ int64_t control_pipe(bool cloexec, uint64_t *inode);
  */
 void control_settle(void);
 
-/* Returns when the monitor has done what has been sent until now, however long that takes; within some
- * seconds, as it may be stopped. */
-void control_finish(void);
+/* Returns when the monitor has done what has been sent until now, however long that takes. False: it is gone,
+ * or has not for some seconds, as it may be stopped. */
+bool control_finish(void);
 
 /*
  * A handler of the program's is about to begin for what kill(2) has sent. True: it is not to, the

@@ -99,14 +99,13 @@ int64_t event_keep(int64_t kernels, uint64_t event)
 
 /* ---- later ---- */
 
-void core_host_kept(uint64_t event, bool group, enum core_kept what)
+bool core_host_kept(uint64_t event, bool group, enum core_kept what)
 {
 	struct control_message message = about(event, CONTROL_KEPT);
 
 	message.group = group;
 	message.act = what;
-	if (control_send(&message, -1))
-		control_finish();
+	return control_send(&message, -1) && control_finish();
 }
 
 int64_t event_kept_ioctl(uint64_t event, uint32_t request, uint64_t argument, int fd)
