@@ -12,16 +12,21 @@
 #include "runtime/lock.h"
 
 static struct lock lock;
-static uint64_t start, end;
+static struct brk_heap heap;
 
 void brk_boot(uint64_t at)
 {
-	start = end = at;
+	heap.start = heap.end = at;
 }
 
 uint64_t brk_end(void)
 {
-	return end;
+	return heap.end;
+}
+
+const struct brk_heap *brk_heap(void)
+{
+	return &heap;
 }
 
 void brk_lock(void)
@@ -50,15 +55,15 @@ static bool grow(uint64_t from, uint64_t to)
 /* Whether it has grown by pages. */
 static bool set(uint64_t wanted)
 {
-	uint64_t old_page = PAGE_UP(end), page = PAGE_UP(wanted);
+	uint64_t old_page = PAGE_UP(heap.end), page = PAGE_UP(wanted);
 
-	if (wanted < start || wanted - start > limits_data())
+	if (wanted < heap.start || wanted - heap.start > limits_data())
 		return false;
 	if (page > old_page && !grow(old_page, page))
 		return false;
 	if (page < old_page && sys(__NR_munmap, page, old_page - page))
 		return false;
-	end = wanted;
+	heap.end = wanted;
 	return page > old_page;
 }
 
@@ -67,12 +72,13 @@ int64_t sys_brk(struct thread *thread, struct syscall *call)
 	uint64_t result;
 	bool empty, grown;
 
+	memory_changed();
 	brk_lock();
-	empty = PAGE_UP(end) == start;
+	empty = PAGE_UP(heap.end) == heap.start;
 	grown = set(call->args[0]);
-	result = end;
+	result = heap.end;
 	brk_unlock();
 	if (grown)
-		event_mapped_heap(thread, start, PAGE_UP(result) - start, empty);
+		event_mapped_heap(thread, heap.start, PAGE_UP(result) - heap.start, empty);
 	return (int64_t)result;
 }

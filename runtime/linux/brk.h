@@ -13,6 +13,13 @@ void brk_boot(uint64_t start);
 /* Where it ends now. */
 uint64_t brk_end(void);
 
+/* From where to where it is, of this process; for who reads that of another, too. */
+struct brk_heap {
+	uint64_t start, end;
+};
+
+const struct brk_heap *brk_heap(void);
+
 /* For fork: nothing of the heap is half done while the lock is held. */
 void brk_lock(void);
 void brk_unlock(void);

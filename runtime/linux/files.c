@@ -8,6 +8,7 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/listing.h"
+#include "runtime/linux/maps_files.h"
 #include "runtime/linux/self_comm.h"
 #include "runtime/linux/self_memory.h"
 #include "runtime/linux/syscalls.h"
@@ -162,6 +163,18 @@ static bool opens(uint32_t number)
 	return number == __NR_open || number == __NR_openat || number == __NR_openat2;
 }
 
+/* AT_EMPTY_PATH: about its first argument. */
+static bool is_of_descriptor(const struct syscall *call, const struct path_call *how)
+{
+	switch ((uint32_t)call->number) {
+	case __NR_newfstatat:
+	case __NR_statx:
+		return call->args[how->flags] & AT_EMPTY_PATH;
+	default:
+		return false;
+	}
+}
+
 int64_t sys_path(struct thread *thread, struct syscall *call)
 {
 	const struct path_call *how = &path_calls[(uint32_t)call->number];
@@ -169,6 +182,9 @@ int64_t sys_path(struct thread *thread, struct syscall *call)
 	char path[PATH_MAX + 16];
 	int64_t length = copy_string_in(path, call->args[how->path], PATH_MAX), result;
 
+	if (length <= 0 && maps_files_any() && is_of_descriptor(call, how) &&
+	    maps_files_stat(call, &result))
+		return result;
 	if (length < 3 && (length <= 0 || dirfd != AT_FDCWD || !virtual_near_here()))
 		return syscall_pass(thread, call);
 	result = virtual_path_call(thread, call, dirfd, path, follows(how, call));
@@ -182,6 +198,8 @@ int64_t sys_path(struct thread *thread, struct syscall *call)
 	if (result >= 0 && opens((uint32_t)call->number)) {
 		self_memory_opened(path, result);
 		self_comm_opened(path);
+		if (maps_files_named(path, (size_t)length))
+			maps_files_opened((int)result);
 	}
 	return result;
 }

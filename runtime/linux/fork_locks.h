@@ -10,6 +10,6 @@
 #include "runtime/lock.h"
 
 extern struct lock event_map_changing, event_map_lock, event_fds_lock, event_passed_lock,
-	virtual_folders_lock, semaphores_lock;
+	virtual_folders_lock, semaphores_lock, maps_files_lock;
 
 #endif

@@ -10,6 +10,7 @@
 #include "runtime/linux/code_files.h"
 #include "runtime/linux/code_store.h"
 #include "runtime/linux/event_mappings.h"
+#include "runtime/linux/maps_files.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/memory_map.h"
 #include "runtime/linux/semaphores.h"
@@ -146,6 +147,7 @@ int64_t sys_mmap(struct thread *thread, struct syscall *call)
 {
 	int64_t result = memory_map_call(thread, call);
 
+	memory_changed();
 	if (!sys_failed(result)) {
 		semaphores_mapped(thread, (uint64_t)result, (uint64_t)result + call->args[1]);
 		event_mapped(thread, (uint64_t)result, call->args[1]);
@@ -172,6 +174,7 @@ int64_t sys_munmap(struct thread *thread, struct syscall *call)
 	bool own;
 	int64_t result;
 
+	memory_changed();
 	if (!pages(start, call->args[1], &end))
 		return syscall_pass(thread, call);
 	window_freed(start, end);
@@ -239,8 +242,10 @@ static int64_t protect(struct thread *thread, struct syscall *call)
 
 int64_t sys_mprotect(struct thread *thread, struct syscall *call)
 {
-	int64_t result = protect(thread, call);
+	int64_t result;
 
+	memory_changed();
+	result = protect(thread, call);
 	if (!result)
 		event_mapped(thread, call->args[0], call->args[1]);
 	return result;
@@ -278,6 +283,7 @@ int64_t sys_mremap(struct thread *thread, struct syscall *call)
 	bool own = false, own_to = false, some, some_to = false;
 	int64_t result;
 
+	memory_changed();
 	if (!pages(start, call->args[1], &end))
 		return syscall_pass(thread, call);
 	some = known(start, end, &own);
@@ -342,6 +348,7 @@ int64_t sys_shmat(struct thread *thread, struct syscall *call)
 {
 	int64_t result = syscall_pass(thread, call);
 
+	memory_changed();
 	if (!sys_failed(result))
 		event_mapped_whole(thread, (uint64_t)result);
 	return result;
@@ -354,6 +361,7 @@ int64_t sys_shmdt(struct thread *thread, struct syscall *call)
 	const struct range *range;
 	uint64_t start = call->args[0], end;
 
+	memory_changed();
 	if (result)
 		return result;
 	translate_lock();
@@ -374,5 +382,9 @@ int64_t sys_shmdt(struct thread *thread, struct syscall *call)
 int64_t sys_read(struct thread *thread, struct syscall *call)
 {
 	memory_unwatch(call->args[1], call->args[2]);
+	if (maps_files_any() && (uint32_t)call->number != __NR_recvfrom)
+		maps_files_read((int)call->args[0], (uint32_t)call->number == __NR_pread64
+							    ? call->args[3]
+							    : MAPS_FILES_POSITION);
 	return syscall_pass(thread, call);
 }

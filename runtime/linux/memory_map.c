@@ -9,10 +9,7 @@
 #include "runtime/lock.h"
 #include "runtime/string.h"
 
-/* As many as the kernel allows a process mappings by default, half of it. */
-#define RANGES_MAX 32768
-
-static _Alignas(PAGE) struct range ranges[RANGES_MAX];
+static _Alignas(PAGE) struct range ranges[MAP_RANGES_MAX];
 static size_t nr_ranges;
 
 /* The first range that ends behind @at. */
@@ -35,7 +32,7 @@ static size_t find(uint64_t at)
  * All as it was before the change that is being made, while a child of vfork(2) is there: it changes
  * its parent's map, and may be killed in the middle of moving it.
  */
-static _Alignas(PAGE) struct range before_ranges[RANGES_MAX];
+static _Alignas(PAGE) struct range before_ranges[MAP_RANGES_MAX];
 
 static struct {
 	bool holds;
@@ -159,6 +156,11 @@ struct range *map_cut(uint64_t start, uint64_t end)
 	return map_from(start);
 }
 
+struct map_place map_place(void)
+{
+	return (struct map_place){ranges, &nr_ranges};
+}
+
 bool map_has(uint64_t start, uint64_t end)
 {
 	struct range *range = map_from(start);
@@ -177,7 +179,7 @@ bool map_has_own(uint64_t start, uint64_t end)
 /* What one operation adds to the number of ranges at most: a border at each end, one in between. */
 bool map_has_room(void)
 {
-	return nr_ranges + 8 <= RANGES_MAX;
+	return nr_ranges + 8 <= MAP_RANGES_MAX;
 }
 
 bool map_remove(uint64_t start, uint64_t end)

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* As many as the kernel allows a process mappings by default, half of it. */
+#define MAP_RANGES_MAX 32768
+
 enum range_kind {
 	RANGE_PRIVATE, /* of the program; executable, or it would not be here */
 	RANGE_SHARED,  /* of the program; a shared mapping of a file, whatever its protection */
@@ -47,6 +50,14 @@ bool map_has_own(uint64_t start, uint64_t end);
 
 /* With the translator locked: who may have been changing it, a child of vfork(2), has been killed. */
 void map_interrupted(void);
+
+/* Where the map lies, for who reads that of another process, too. */
+struct map_place {
+	const struct range *ranges;
+	const size_t *nr;
+};
+
+struct map_place map_place(void);
 
 /* Whether the next change fits. */
 bool map_has_room(void);

@@ -48,6 +48,12 @@ static syscall_handler *const handlers[] = {
 	[__NR_shmat] = sys_shmat,
 	[__NR_shmdt] = sys_shmdt,
 
+	/* files that are not what the kernel says */
+	[__NR_fstat] = sys_fstat,
+	[__NR_preadv] = sys_read_vector,
+	[__NR_preadv2] = sys_read_vector,
+	[__NR_readv] = sys_read_vector,
+
 	/* what may be a program's writing to its own code */
 	[__NR_pwrite64] = sys_write,
 	[__NR_pwritev] = sys_write,

@@ -81,6 +81,9 @@ syscall_handler sys_path;
 /* debugger.c */
 syscall_handler sys_ptrace;
 
+/* maps_files.c; also preadv and preadv2 */
+syscall_handler sys_fstat, sys_read_vector;
+
 /* memory_calls.c; memory_map_call: mmap(2) of which nobody is told */
 int64_t memory_map_call(struct thread *thread, struct syscall *call);
 syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys_shmat, sys_shmdt,

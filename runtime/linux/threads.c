@@ -110,8 +110,8 @@ struct thread *threads_boot(uint32_t owner)
 /* ---- beginnings ---- */
 
 static struct lock *const fork_locks[] = {
-	&event_map_changing, &event_map_lock,	    &event_fds_lock,
-	&event_passed_lock,  &virtual_folders_lock, &semaphores_lock,
+	&event_map_changing,   &event_map_lock,	 &event_fds_lock,  &event_passed_lock,
+	&virtual_folders_lock, &semaphores_lock, &maps_files_lock,
 };
 
 enum { FORK_LOCKS = sizeof(fork_locks) / sizeof(*fork_locks) };

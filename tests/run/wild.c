@@ -33,19 +33,6 @@ static unsigned int nr_foreign;
 
 static char maps[1 << 16];
 
-static void read_maps(void)
-{
-	int fd = open("/proc/self/maps", O_RDONLY);
-	size_t size = 0;
-	ssize_t n;
-
-	need(fd >= 0);
-	while ((n = read(fd, maps + size, sizeof(maps) - 1 - size)) > 0)
-		size += (size_t)n;
-	maps[size] = '\0';
-	close(fd);
-}
-
 static bool is_ours(uint64_t at)
 {
 	const uint64_t start = (uint64_t)__executable_start;
@@ -55,7 +42,7 @@ static bool is_ours(uint64_t at)
 
 static void find_foreign(void)
 {
-	read_maps();
+	read_kernels_maps(maps, sizeof(maps));
 	for (char *line = strtok(maps, "\n"); line; line = strtok(NULL, "\n")) {
 		struct mapping mapping;
 

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/linux/maps_files.h"
+
+#include <asm/errno.h>
+#include <asm/stat.h>
+#include <linux/fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <linux/memfd.h>
+#include <linux/resource.h>
+#include <linux/stat.h>
+
+/* Behind <linux/fcntl.h>, with which <asm/statfs.h> is at odds otherwise. */
+#include <asm/statfs.h>
+
+#include "runtime/linux/confined.h"
+#include "runtime/linux/copy.h"
+#include "runtime/linux/files.h"
+#include "runtime/linux/fork_locks.h"
+#include "runtime/linux/listing.h"
+#include "runtime/linux/maps_layout.h"
+#include "runtime/linux/maps_view.h"
+#include "runtime/linux/memory.h"
+#include "runtime/linux/syscalls.h"
+#include "runtime/say.h"
+#include "runtime/string.h"
+#include "runtime/sys.h"
+
+/* Open at a time, and read from their beginnings again. Of more each is what it was when it was opened. */
+enum { FILES = 16, PATH = 64 };
+
+struct file {
+	bool open;
+	int fd;
+	uint64_t inode; /* of the memfd: the number may be another file's by now */
+	int pid;
+	bool read;
+	uint32_t changes; /* memory_changes when it was written */
+	char path[PATH];  /* in /proc */
+};
+
+static struct file files[FILES];
+static unsigned int nr_open;
+struct lock maps_files_lock;
+
+bool maps_files_named(const char *path, size_t length)
+{
+	return length >= 4 && !memcmp(path + length - 4, "maps", 4);
+}
+
+bool maps_files_any(void)
+{
+	return __atomic_load_n(&nr_open, __ATOMIC_RELAXED);
+}
+
+/* ---- which file that is ---- */
+
+static bool is_view(const char *name)
+{
+	return !strcmp(name, "maps") || !strcmp(name, "smaps") || !strcmp(name, "numa_maps");
+}
+
+/* Takes the last part off @path, and returns it. */
+static const char *last_part(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return "";
+	*slash = '\0';
+	return slash + 1;
+}
+
+/* "/proc/PID/maps" and "/proc/PID/task/TID/maps"; 0: it is another file. */
+static int process_of(const char *path)
+{
+	char rest[PATH];
+	uint64_t pid, thread;
+
+	memcpy(rest, path, sizeof(rest));
+	if (!is_view(last_part(rest)) || !listing_number(last_part(rest), &thread))
+		return 0;
+	pid = thread;
+	if (!strcmp(last_part(rest), "task") && !listing_number(last_part(rest), &pid))
+		return 0;
+	return (int)pid;
+}
+
+/* Which process's file of maps @fd is, and where; 0: it is another file. */
+static int read_path(int fd, char path[PATH])
+{
+	struct statfs fs;
+	char link[32];
+	int64_t n;
+
+	if (sys(__NR_fstatfs, fd, &fs) || fs.f_type != PROC_SUPER_MAGIC)
+		return 0;
+	format(link, sizeof(link), "/proc/self/fd/%d", (int64_t)fd);
+	n = sys(__NR_readlink, link, path, PATH - 1);
+	if (n <= 0)
+		return 0;
+	path[n] = '\0';
+	return process_of(path);
+}
+
+/* Also by the number of one of its threads. */
+static bool is_self(int pid)
+{
+	char path[48];
+
+	if (pid == sys(__NR_getpid))
+		return true;
+	format(path, sizeof(path), "/proc/self/task/%d", (int64_t)pid);
+	return !sys(__NR_faccessat, AT_FDCWD, path, 0);
+}
+
+static bool runs(int pid)
+{
+	char path[32];
+
+	format(path, sizeof(path), "/proc/%d/exe", (int64_t)pid);
+	return files_lead_to_runtime(-1, path);
+}
+
+static bool layout_of(int pid, int fd, struct maps_layout *layout)
+{
+	if (is_self(pid))
+		return maps_layout_own(layout);
+	return runs(pid) && maps_layout_of(pid, fd, layout) && !sys(__NR_lseek, fd, 0, SEEK_SET);
+}
+
+/* ---- what is in it ---- */
+
+struct out {
+	int fd;
+	uint64_t at, max;
+	size_t filled;
+	bool failed;
+	char buffer[4096];
+};
+
+static void flush(struct out *out)
+{
+	/* Beyond its limit on the size of files the process would get a signal. */
+	if (out->at + out->filled > out->max ||
+	    sys(__NR_pwrite64, out->fd, out->buffer, out->filled, out->at) != (int64_t)out->filled)
+		out->failed = true;
+	out->at += out->filled;
+	out->filled = 0;
+}
+
+static void put(void *to, const char *text, size_t size)
+{
+	struct out *out = to;
+
+	while (size && !out->failed) {
+		const size_t room = sizeof(out->buffer) - out->filled;
+		const size_t n = size < room ? size : room;
+
+		memcpy(out->buffer + out->filled, text, n);
+		out->filled += n;
+		text += n;
+		size -= n;
+		if (out->filled == sizeof(out->buffer))
+			flush(out);
+	}
+}
+
+/* Each line of @from to the view; false: it cannot be read, or understood. */
+static bool view_lines(struct maps_view *view, int from)
+{
+	char text[MAPS_LINE];
+	size_t filled = 0;
+	int64_t n;
+
+	while ((n = sys(__NR_read, from, text + filled, sizeof(text) - filled)) > 0) {
+		size_t start = 0;
+
+		filled += (size_t)n;
+		for (size_t at = filled - (size_t)n; at < filled; at++) {
+			if (text[at] != '\n')
+				continue;
+			text[at] = '\0';
+			if (!maps_view_line(view, text + start))
+				return false;
+			start = at + 1;
+		}
+		filled -= start;
+		memmove(text, text + start, filled);
+		if (filled == sizeof(text))
+			return false;
+	}
+	return !n && !filled;
+}
+
+static uint64_t limit_on_size(void)
+{
+	struct {
+		uint64_t now, max;
+	} limit = {UINT64_MAX, UINT64_MAX};
+
+	sys(__NR_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit);
+	return limit.now;
+}
+
+/* Writes to @to what @from has, which is what the kernel has opened. */
+static bool write_view(int pid, int to, int from)
+{
+	struct maps_layout layout;
+	struct maps_view view;
+	struct out out = {.fd = to, .max = limit_on_size()};
+
+	if (!layout_of(pid, from, &layout))
+		return false;
+	maps_view_begin(&view, &layout, put, &out);
+	if (!view_lines(&view, from))
+		out.failed = true;
+	maps_view_end(&view);
+	if (out.filled)
+		flush(&out);
+	maps_layout_free(&layout);
+	return !out.failed && !sys(__NR_ftruncate, to, out.at);
+}
+
+/* ---- its descriptors ---- */
+
+static uint64_t inode_of(int fd)
+{
+	struct stat file;
+
+	return sys(__NR_fstat, fd, &file) ? 0 : file.st_ino;
+}
+
+static int64_t open_again(int fd, uint64_t flags)
+{
+	char link[32];
+
+	format(link, sizeof(link), "/proc/self/fd/%d", (int64_t)fd);
+	return sys(__NR_openat, AT_FDCWD, link, flags | O_CLOEXEC);
+}
+
+/* Under the number @fd comes what @memory has, to be read only. */
+static bool replace(int fd, int memory)
+{
+	const int64_t flags = sys(__NR_fcntl, fd, F_GETFD);
+	const int64_t read_only = open_again(memory, O_RDONLY);
+	const bool done = read_only >= 0 &&
+			  sys(__NR_dup3, read_only, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0) == fd;
+
+	if (read_only >= 0)
+		sys(__NR_close, read_only);
+	return done;
+}
+
+static void drop(struct file *file)
+{
+	file->open = false;
+	__atomic_sub_fetch(&nr_open, 1, __ATOMIC_RELAXED);
+}
+
+/* With the lock held. */
+static struct file *with_number(int fd)
+{
+	for (unsigned int i = 0; i < FILES; i++)
+		if (files[i].open && files[i].fd == fd)
+			return &files[i];
+	return NULL;
+}
+
+static void remember(int fd, int pid, const char *path, uint32_t changes)
+{
+	struct file *file = with_number(fd);
+
+	for (unsigned int i = 0; i < FILES && !file; i++)
+		if (!files[i].open)
+			file = &files[i];
+	if (!file)
+		return;
+	if (!file->open)
+		__atomic_add_fetch(&nr_open, 1, __ATOMIC_RELAXED);
+	*file = (struct file){
+		.open = true, .fd = fd, .inode = inode_of(fd), .pid = pid, .changes = changes};
+	memcpy(file->path, path, sizeof(file->path));
+}
+
+void maps_files_opened(int fd)
+{
+	const int64_t flags = sys(__NR_fcntl, fd, F_GETFL);
+	const uint32_t changes = memory_changes;
+	char path[PATH];
+	int memory, pid;
+
+	if (confined() || flags & O_PATH || (flags & O_ACCMODE) == O_WRONLY)
+		return;
+	pid = read_path(fd, path);
+	if (!pid)
+		return;
+	memory = (int)sys(__NR_memfd_create, "maps", MFD_CLOEXEC);
+	if (memory < 0)
+		return;
+	lock_take(&maps_files_lock);
+	if (write_view(pid, memory, fd) && replace(fd, memory))
+		remember(fd, pid, path, changes);
+	else
+		sys(__NR_lseek, fd, 0, SEEK_SET);
+	lock_give(&maps_files_lock);
+	sys(__NR_close, memory);
+}
+
+/* The one that @fd is; who has closed it has not said so. With the lock held. */
+static struct file *find(int fd)
+{
+	struct file *file = with_number(fd);
+
+	if (file && inode_of(fd) != file->inode) {
+		drop(file);
+		file = NULL;
+	}
+	return file;
+}
+
+/* Whether what was written when it was opened is what the kernel would say now. */
+static bool is_new(const struct file *file)
+{
+	return !file->read && file->changes == memory_changes && is_self(file->pid);
+}
+
+static void write_again(const struct file *file)
+{
+	const int64_t from = sys(__NR_openat, AT_FDCWD, file->path, O_RDONLY | O_CLOEXEC);
+	const int64_t to = open_again(file->fd, O_RDWR);
+
+	if (from >= 0 && to >= 0)
+		write_view(file->pid, (int)to, (int)from);
+	if (from >= 0)
+		sys(__NR_close, from);
+	if (to >= 0)
+		sys(__NR_close, to);
+}
+
+void maps_files_read(int fd, uint64_t offset)
+{
+	struct file *file;
+
+	lock_take(&maps_files_lock);
+	file = find(fd);
+	if (file && offset == MAPS_FILES_POSITION)
+		offset = (uint64_t)sys(__NR_lseek, fd, 0, SEEK_CUR);
+	if (file && !offset && !is_new(file))
+		write_again(file);
+	if (file)
+		file->read = true;
+	lock_give(&maps_files_lock);
+}
+
+static bool find_path(int fd, char path[PATH])
+{
+	const struct file *file;
+
+	lock_take(&maps_files_lock);
+	file = find(fd);
+	if (file)
+		memcpy(path, file->path, PATH);
+	lock_give(&maps_files_lock);
+	return file;
+}
+
+/* Of what only needs to be looked up: where to, and of what size. */
+static int64_t answer(uint64_t to, const void *what, size_t size, int64_t error)
+{
+	if (error)
+		return error;
+	memory_unwatch(to, size);
+	return copy_out(to, what, size);
+}
+
+bool maps_files_stat(const struct syscall *call, int64_t *result)
+{
+	char path[PATH];
+	struct stat file;
+	struct statx more;
+
+	if (!find_path((int)call->args[0], path))
+		return false;
+	switch ((uint32_t)call->number) {
+	case __NR_fstat:
+	case __NR_newfstatat:
+		*result = sys(__NR_newfstatat, AT_FDCWD, path, &file, 0);
+		*result = answer(call->args[(uint32_t)call->number == __NR_fstat ? 1 : 2], &file,
+				 sizeof(file), *result);
+		break;
+	case __NR_statx:
+		*result = sys(__NR_statx, AT_FDCWD, path, call->args[2] & ~(uint64_t)AT_EMPTY_PATH,
+			      call->args[3], &more);
+		*result = answer(call->args[4], &more, sizeof(more), *result);
+		break;
+	default:
+		return false;
+	}
+	/* Its process is gone. */
+	return *result != -ENOENT;
+}
+
+/* ---- calls that have no other handler ---- */
+
+int64_t sys_fstat(struct thread *thread, struct syscall *call)
+{
+	int64_t result;
+
+	if (maps_files_any() && maps_files_stat(call, &result))
+		return result;
+	return syscall_pass(thread, call);
+}
+
+int64_t sys_read_vector(struct thread *thread, struct syscall *call)
+{
+	if (maps_files_any())
+		maps_files_read((int)call->args[0], (uint32_t)call->number == __NR_readv
+							    ? MAPS_FILES_POSITION
+							    : call->args[3]);
+	return syscall_pass(thread, call);
+}
