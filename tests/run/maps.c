@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: MIT
+/* What a program reads of its own memory map, and of others'. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "case.h"
+
+enum { PAGE = 4096, RWX = PROT_READ | PROT_WRITE | PROT_EXEC };
+
+static char text[8 << 20];
+
+/* What is left to read of @fd, so many bytes at a time. */
+static size_t read_all(int fd, size_t at_once)
+{
+	size_t length = 0;
+	ssize_t n;
+
+	need(fd >= 0);
+	while ((n = read(fd, text + length, at_once)) > 0)
+		length += (size_t)n;
+	need(n == 0);
+	text[length] = '\0';
+	return length;
+}
+
+static void read_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	read_all(fd, PAGE);
+	close(fd);
+}
+
+static void read_of(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	read_file(path);
+}
+
+struct line {
+	unsigned long start, end, offset;
+	char perms[5], name[256];
+};
+
+static bool parse(const char *from, struct line *line)
+{
+	int name = 0;
+
+	if (sscanf(from, "%lx-%lx %4s %lx %*s %*u%n", &line->start, &line->end, line->perms,
+		   &line->offset, &name) < 4)
+		return false;
+	from += name;
+	from += strspn(from, " ");
+	snprintf(line->name, sizeof(line->name), "%.*s", (int)strcspn(from, "\n"), from);
+	return true;
+}
+
+/* Each mapping in @text, from @from to @to, without what differs from process to process. */
+static void say_lines(const void *from, const void *to)
+{
+	struct line line;
+
+	for (const char *at = text; *at; at = strchr(at, '\n') + 1) {
+		if (!parse(at, &line) || line.start < (unsigned long)from ||
+		    line.end > (unsigned long)to)
+			continue;
+		const char *slash = strrchr(line.name, '/');
+
+		say("%#lx %s %#lx %s\n", strcmp(line.name, "[stack]") ? line.end - line.start : 0,
+		    line.perms, line.offset, slash ? slash + 1 : line.name);
+	}
+}
+
+static void say_all(void)
+{
+	say_lines(NULL, (void *)-1UL);
+}
+
+static void *map(size_t size, int prot)
+{
+	void *at = mmap(NULL, size, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	need(at != MAP_FAILED);
+	return at;
+}
+
+/* Pages that are no part of anything beside them. */
+static char *map_apart(size_t size, int prot)
+{
+	char *at = map(size + 2 * (size_t)PAGE, PROT_NONE);
+
+	need(mprotect(at + PAGE, size, prot) == 0);
+	return at + PAGE;
+}
+
+/* "mov $value, %eax; ret" */
+static int execute(char *at, int value)
+{
+	at[0] = (char)0xb8;
+	memcpy(at + 1, &value, sizeof(value));
+	at[5] = (char)0xc3;
+	return ((int (*)(void))at)();
+}
+
+/* Of a program without libraries, which has the same memory wherever it runs. */
+static void case_all(void)
+{
+	if (personality(ADDR_NO_RANDOMIZE) != ADDR_NO_RANDOMIZE) {
+		execl("/proc/self/exe", case_argv[0], "all", NULL);
+		need(!"exec");
+	}
+	free(malloc(1 << 16));
+	read_file("/proc/self/maps");
+	say_all();
+}
+
+/* Others' likewise, however they are named. */
+static void case_of_another(void)
+{
+	int begun[2], done[2], status;
+	char byte, path[64];
+	pid_t child;
+
+	need(pipe(begun) == 0 && pipe(done) == 0);
+	child = fork();
+	if (child == 0) {
+		char *at = map_apart(2 * PAGE, RWX);
+
+		need(execute(at, 1) == 1 && write(begun[1], "x", 1) == 1);
+		need(read(done[0], &byte, 1) == 1);
+		_exit(0);
+	}
+	need(read(begun[0], &byte, 1) == 1);
+	read_of(child, "maps");
+	say_all();
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", child, child);
+	read_file(path);
+	say_all();
+	need(write(done[1], "x", 1) == 1 && waitpid(child, &status, 0) == child);
+}
+
+static void case_code_that_is_written(void)
+{
+	char *at = map_apart(4 * PAGE, RWX);
+
+	for (int i = 0; i < 3; i++)
+		say("%d\n", execute(at + PAGE, i));
+	read_file("/proc/self/maps");
+	say_lines(at, at + 4 * PAGE);
+	need(mprotect(at + PAGE, PAGE, PROT_WRITE | PROT_EXEC) == 0);
+	say("%d\n", execute(at + PAGE, 7));
+	read_file("/proc/self/maps");
+	say_lines(at, at + 4 * PAGE);
+	need(mprotect(at, 4 * PAGE, PROT_EXEC) == 0);
+	read_file("/proc/self/maps");
+	say_lines(at, at + 4 * PAGE);
+}
+
+/* "rd wr ex mr", and what else of it is only about permissions. */
+static void case_smaps(void)
+{
+	char *at = map_apart(4 * PAGE, RWX), start[32], *found;
+	unsigned long size = 0, resident = 0;
+
+	for (int i = 0; i < 4; i++)
+		execute(at + i * PAGE, i);
+	read_file("/proc/self/smaps");
+	say_lines(at, at + 4 * PAGE);
+	snprintf(start, sizeof(start), "%08lx-", (unsigned long)at);
+	found = strstr(text, start);
+	need(found);
+	need(sscanf(strstr(found, "Size:"), "Size: %lu", &size) == 1);
+	need(sscanf(strstr(found, "Rss:"), "Rss: %lu", &resident) == 1);
+	say("%lu kB, %lu kB, %.20s\n", size, resident, strstr(found, "VmFlags:"));
+}
+
+/* Whether what has been read has the mapping at @at. */
+static const char *has(const void *at)
+{
+	struct line line;
+
+	for (const char *from = text; *from; from = strchr(from, '\n') + 1)
+		if (parse(from, &line) && line.start <= (unsigned long)at &&
+		    (unsigned long)at < line.end)
+			return "there";
+	return "not there";
+}
+
+/* The kernel says what there is when it is asked. */
+static void case_when_it_is_read(void)
+{
+	int fd = open("/proc/self/maps", O_RDONLY);
+	char *at = map_apart(PAGE, PROT_READ), *then;
+	struct iovec part = {text, sizeof(text) - 1};
+
+	read_all(fd, PAGE);
+	say("mapped before it is read: %s\n", has(at));
+	then = map_apart(PAGE, PROT_READ);
+	say("at the end: %ld\n", (long)read(fd, text, 1));
+	need(lseek(fd, 0, SEEK_SET) == 0);
+	read_all(fd, PAGE);
+	say("mapped before it is read again: %s\n", has(then));
+	need(munmap(then - PAGE, 3 * PAGE) == 0);
+	memset(text, 0, PAGE);
+	need(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	say("unmapped: %s\n", has(then));
+	need(munmap(at - PAGE, 3 * PAGE) == 0);
+	need(lseek(fd, 0, SEEK_SET) == 0);
+	memset(text, 0, PAGE);
+	need(readv(fd, &part, 1) > 0);
+	say("unmapped: %s\n", has(at));
+}
+
+/* In pieces it is the same as at once. */
+static void case_in_pieces(void)
+{
+	static char whole[1 << 16];
+	const size_t sizes[] = {1, 7, 100, 1024, sizeof(whole)};
+	int fd = open("/proc/self/maps", O_RDONLY);
+	size_t length = read_all(fd, sizeof(text) - 1);
+
+	need(length < sizeof(whole));
+	memcpy(whole, text, length);
+	for (int i = 0; i < 5; i++) {
+		need(lseek(fd, 0, SEEK_SET) == 0);
+		say("%d\n", read_all(fd, sizes[i]) == length && !memcmp(text, whole, length));
+	}
+	need(lseek(fd, 10, SEEK_SET) == 10);
+	say("%d\n", read_all(fd, 100) == length - 10 && !memcmp(text, whole + 10, length - 10));
+	need(pread(fd, text, 50, 5) == 50);
+	say("%d\n", !memcmp(text, whole + 5, 50));
+}
+
+/* A parent's file says of the parent. */
+static void case_inherited(void)
+{
+	int fd = open("/proc/self/maps", O_RDONLY), other = dup2(fd, 100);
+	char *at = map_apart(PAGE, PROT_READ);
+	pid_t child = fork();
+
+	if (child == 0) {
+		need(munmap(at, PAGE) == 0);
+		read_all(fd, PAGE);
+		say("in the parent: %s\n", has(at));
+		read_file("/proc/self/maps");
+		say("in the child: %s\n", has(at));
+		_exit(0);
+	}
+	say_end("child", child);
+	say("read by the child: %ld\n", (long)read(other, text, 1));
+}
+
+static void case_looked_at(void)
+{
+	const char *const names[] = {"maps", "smaps"};
+	char path[64];
+	struct stat file;
+	struct statx more;
+	int fd;
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/proc/self/%s", names[i]);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		need(fd >= 0 && raw(SYS_fstat, fd, &file) == 0);
+		say("%o, %ld bytes, %d\n", file.st_mode, (long)file.st_size,
+		    file.st_uid == geteuid());
+		need(fstat(fd, &file) == 0);
+		say("%o, %ld bytes\n", file.st_mode, (long)file.st_size);
+		need(statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &more) == 0);
+		say("%o, %ld bytes\n", more.stx_mode, (long)more.stx_size);
+		say("%#x %#x\n", fcntl(fd, F_GETFL), fcntl(fd, F_GETFD));
+		say("written: %s\n", errno_name(write(fd, "x", 1) < 0 ? errno : 0));
+		close(fd);
+		/* The number is that of something else. */
+		need(open("/dev/null", O_RDONLY) == fd && fstat(fd, &file) == 0);
+		say("%d, %ld\n", S_ISCHR(file.st_mode), (long)read(fd, text, 1));
+		close(fd);
+	}
+	fd = open("/proc/self/maps", O_RDONLY);
+	say("%#x\n", fcntl(fd, F_GETFD));
+	fd = open("/proc/self/maps", O_PATH);
+	say("%s\n", errno_name(read(fd, text, 1) < 0 ? errno : 0));
+	say("%s\n", result_name(open("/proc/self/maps", O_RDONLY | O_DIRECTORY)));
+	say("%s\n", result_name(open("/proc/self/maps", O_RDONLY | O_CREAT | O_EXCL, 0600)));
+	say("%s\n", result_name(open("/proc/self/no/maps", O_RDONLY)));
+}
+
+static unsigned int nr_lines(int fd)
+{
+	unsigned int nr = 0;
+
+	read_all(fd, PAGE);
+	close(fd);
+	for (const char *at = text; *at; at = strchr(at, '\n') + 1)
+		nr++;
+	return nr;
+}
+
+static void *in_a_thread(void *unused)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", gettid());
+	say("%s\n", nr_lines(open(path, O_RDONLY)) == nr_lines(open("/proc/self/maps", O_RDONLY))
+			    ? "the same"
+			    : "others");
+	return unused;
+}
+
+static void case_names(void)
+{
+	const struct open_how how = {.flags = O_RDONLY};
+	const int proc = open("/proc", O_PATH), self = open("/proc/self", O_RDONLY);
+	char folder[] = "linkXXXXXX";
+	pthread_t thread;
+	int dots;
+
+	need(proc >= 0 && self >= 0 && mkdtemp(folder) && rmdir(folder) == 0);
+	need(symlink("/proc/self/task", folder) == 0);
+	dots = open(folder, O_PATH);
+	unlink(folder);
+	say("%u\n", nr_lines(open("/proc/self/maps", O_RDONLY)));
+	say("%u\n", nr_lines(open("/proc/thread-self/maps", O_RDONLY)));
+	say("%u\n", nr_lines(open("//proc/./self/../self/maps", O_RDONLY)));
+	say("%u\n", nr_lines(openat(proc, "self/maps", O_RDONLY)));
+	say("%u\n", nr_lines(openat(self, "maps", O_RDONLY)));
+	say("%u\n", nr_lines(openat(dots, "../maps", O_RDONLY)));
+	say("%u\n", nr_lines((int)syscall(SYS_openat2, self, "maps", &how, sizeof(how))));
+	say("%u\n", nr_lines((int)syscall(SYS_open, "/proc/self/maps", O_RDONLY)));
+	need(chdir("/proc/self") == 0);
+	say("%u\n", nr_lines(open("maps", O_RDONLY)));
+	need(pthread_create(&thread, NULL, in_a_thread, NULL) == 0);
+	pthread_join(thread, NULL);
+}
+
+static void case_stack_of_the_first_thread(void)
+{
+	pthread_attr_t attributes;
+	struct rlimit limit;
+	struct line line = {0};
+	void *start;
+	size_t size;
+
+	need(setrlimit(RLIMIT_STACK, &(struct rlimit){8 << 20, RLIM_INFINITY}) == 0 ||
+	     getrlimit(RLIMIT_STACK, &limit) == 0);
+	need(pthread_getattr_np(pthread_self(), &attributes) == 0);
+	need(pthread_attr_getstack(&attributes, &start, &size) == 0);
+	read_file("/proc/self/maps");
+	for (const char *at = text; *at; at = strchr(at, '\n') + 1)
+		if (parse(at, &line) && !strcmp(line.name, "[stack]"))
+			break;
+	say("%d, %d\n", (unsigned long)start + size == line.end, (char *)&line > (char *)start);
+}
+
+static void case_many(void)
+{
+	enum { MANY = 20000 };
+	char *at = map(MANY * (size_t)PAGE, PROT_NONE);
+	struct line line;
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < MANY; i += 2)
+		need(mprotect(at + i * (size_t)PAGE, PAGE, PROT_READ) == 0);
+	read_file("/proc/self/maps");
+	for (const char *from = text; *from; from = strchr(from, '\n') + 1)
+		nr += parse(from, &line) && line.start >= (unsigned long)at &&
+		      line.start < (unsigned long)at + (MANY - 2) * (size_t)PAGE;
+	say("%u\n", nr);
+}
+
+/* With little of what it takes. */
+static void case_limits(void)
+{
+	const char *const full = "no number is left";
+	struct rlimit limit;
+	int last = -1, fd;
+
+	need(setrlimit(RLIMIT_FSIZE, &(struct rlimit){0, RLIM_INFINITY}) == 0);
+	read_file("/proc/self/maps");
+	say("%s\n", has(&text));
+	need(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	limit.rlim_cur = 64;
+	need(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	while ((fd = open("/dev/null", O_RDONLY)) >= 0)
+		last = fd;
+	say("%s\n", result_name(open("/proc/self/maps", O_RDONLY)));
+	close(last);
+	fd = open("/proc/self/maps", O_RDONLY);
+	say("%d\n", fd == last);
+	read_all(fd, PAGE);
+	say("%s: %s\n", full, has(full));
+}
+
+const struct test_case cases[] = {
+	{"all", case_all},
+	{"of_another", case_of_another},
+	{"code_that_is_written", case_code_that_is_written},
+	{"smaps", case_smaps},
+	{"when_it_is_read", case_when_it_is_read},
+	{"in_pieces", case_in_pieces},
+	{"inherited", case_inherited},
+	{"looked_at", case_looked_at},
+	{"names", case_names},
+	{"stack_of_the_first_thread", case_stack_of_the_first_thread},
+	{"many", case_many},
+	{"limits", case_limits},
+	{NULL, NULL},
+};
