@@ -122,11 +122,11 @@ static bool runs(int pid)
 	return files_lead_to_runtime(-1, path);
 }
 
-static bool layout_of(int pid, int fd, struct maps_layout *layout)
+static bool layout_of(int pid, struct maps_layout *layout)
 {
 	if (is_self(pid))
 		return maps_layout_own(layout);
-	return runs(pid) && maps_layout_of(pid, fd, layout) && !sys(__NR_lseek, fd, 0, SEEK_SET);
+	return runs(pid) && maps_layout_of(pid, layout);
 }
 
 /* ---- what is in it ---- */
@@ -210,7 +210,7 @@ static bool write_view(int pid, int to, int from)
 	struct maps_view view;
 	struct out out = {.fd = to, .max = limit_on_size()};
 
-	if (!layout_of(pid, from, &layout))
+	if (!layout_of(pid, &layout))
 		return false;
 	maps_view_begin(&view, &layout, put, &out);
 	if (!view_lines(&view, from))

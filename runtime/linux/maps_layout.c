@@ -113,16 +113,18 @@ static bool is_same(const struct maps_file *a, const struct maps_file *b)
 	       a->offset == b->offset;
 }
 
-bool maps_layout_of(int pid, int fd, struct maps_layout *layout)
+bool maps_layout_of(int pid, struct maps_layout *layout)
 {
-	struct maps_reader reader = {.fd = fd};
+	struct maps_reader reader;
 	struct maps_entry entry;
 	struct maps_file runtime, file;
 	bool found = false;
 
-	if (!maps_find_file((uint64_t)__ehdr_start, &entry, &runtime))
+	if (!maps_find_file((uint64_t)__ehdr_start, &entry, &runtime) ||
+	    !maps_open_of(&reader, pid))
 		return false;
 	while (!found && maps_next(&reader, &entry, &file))
 		found = is_same(&file, &runtime) && read_layout(pid, entry.start, layout);
+	maps_close(&reader);
 	return found;
 }

@@ -8,10 +8,10 @@
 
 #include "runtime/linux/maps_view.h"
 
-/* This process's as it is now; another's, whose maps @fd are at their beginning. False: it does not say, or is
- * no process of the run. maps_layout_free() afterwards. */
+/* This process's as it is now; another's, if it is one of the run and lets itself be read. maps_layout_free()
+ * afterwards. */
 bool maps_layout_own(struct maps_layout *layout);
-bool maps_layout_of(int pid, int fd, struct maps_layout *layout);
+bool maps_layout_of(int pid, struct maps_layout *layout);
 
 void maps_layout_free(struct maps_layout *layout);
 

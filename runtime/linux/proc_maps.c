@@ -7,6 +7,7 @@
 #include <linux/mman.h>
 #include <stddef.h>
 
+#include "runtime/say.h"
 #include "runtime/sys.h"
 
 /* Lines are read a buffer at a time: "start-end rwxp ..." matters, the rest may be any length. */
@@ -90,12 +91,24 @@ uint64_t maps_device(const struct maps_file *file)
 	       (uint64_t)(file->minor & ~0xffU) << 12;
 }
 
+static bool open_file(struct maps_reader *reader, const char *path)
+{
+	reader->fd = (int)sys(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	reader->at = reader->filled = 0;
+	return reader->fd >= 0;
+}
+
 bool maps_open(struct maps_reader *reader)
 {
-	int64_t fd = sys(__NR_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	return open_file(reader, "/proc/self/maps");
+}
 
-	*reader = (struct maps_reader){.fd = (int)fd};
-	return fd >= 0;
+bool maps_open_of(struct maps_reader *reader, int pid)
+{
+	char path[32];
+
+	format(path, sizeof(path), "/proc/%d/maps", (int64_t)pid);
+	return open_file(reader, path);
 }
 
 bool maps_next(struct maps_reader *reader, struct maps_entry *entry, struct maps_file *file)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks into /proc/self/maps. */
+/* Looks into /proc/self/maps, and those of other processes: as the kernel has them. */
 #ifndef RUNTIME_LINUX_PROC_MAPS_H
 #define RUNTIME_LINUX_PROC_MAPS_H
 
@@ -30,6 +30,7 @@ struct maps_reader {
 };
 
 bool maps_open(struct maps_reader *reader);
+bool maps_open_of(struct maps_reader *reader, int pid);
 /* False at the end; @file may be NULL. */
 bool maps_next(struct maps_reader *reader, struct maps_entry *entry, struct maps_file *file);
 /* Whether some file is mapped from @start to @end: no, or perhaps. Much quicker than to read, from

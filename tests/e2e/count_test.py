@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import tempfile
 
@@ -28,6 +29,9 @@ PLAIN = {'GLIBC_TUNABLES': 'glibc.cpu.hwcaps=' + ','.join('-' + feature for feat
     'AVX2', 'AVX2_Usable', 'AVX', 'AVX512F', 'AVX512VL', 'AVX512BW', 'ERMS', 'FSRM', 'RTM', 'BMI1',
     'BMI2', 'LZCNT', 'MOVBE', 'POPCNT', 'SSE4_1', 'SSE4_2', 'SSSE3', 'XSAVE', 'XSAVEC',
     'Fast_Unaligned_Copy', 'AVX_Fast_Unaligned_Load', 'Prefer_No_VZEROUPPER'))}
+
+# Where the dynamic linker finds its data decides how many steps it takes, natively too.
+STILL = ('setarch', platform.machine(), '-R')
 
 
 def counted(events, *command, before=(), **more):
@@ -117,6 +121,27 @@ def case_the_same_with_other_events_beside_them():
               'beside ' + beside)
 
 
+def case_the_same_of_who_reads_its_memory_map():
+    """Whatever is mapped for the runtime: translations that are taken over, from the third time on, and more
+    code caches."""
+    if run(*STILL, 'true').returncode:
+        skip('personality(2) is not permitted')
+    reader = 'while read -r line; do :; done </proc/self/maps'
+    events = ('instructions', 'instructions', 'instructions', 'instructions', 'instructions,cycles',
+              'instructions,branches', 'instructions,L1-dcache-load-misses')
+    with tempfile.TemporaryDirectory() as folder:
+        each = '; '.join('%s stat -x, -o %s/%d -e %s -- sh -c %s' % (
+            TALLY, folder, number, names, shlex.quote(reader))
+            for number, names in enumerate(events))
+        done = run(*STILL, TALLY, 'run', '--', 'sh', '-c', each, timeout=120)
+        equal(done.returncode, 0, done.stderr)
+        found = []
+        for number in range(len(events)):
+            with open('%s/%d' % (folder, number)) as file:
+                found += [int(line.split(',')[0]) for line in file if ',instructions' in line]
+    equal(found, found[:1] * len(events))
+
+
 def callgrind(*command):
     done = run('valgrind', '--tool=callgrind', '--callgrind-out-file=/dev/null', *command,
                env=PLAIN, timeout=120)
@@ -127,10 +152,6 @@ def callgrind(*command):
 
 def ours(*command, **more):
     return counted('instructions', *command, env=PLAIN, **more)['instructions']
-
-
-# Where the dynamic linker finds its data decides how many steps it takes, natively too.
-STILL = ('setarch', platform.machine(), '-R')
 
 
 def need_callgrind():

@@ -152,6 +152,8 @@ static void case_of_another(void)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", child, child);
 	read_file(path);
 	say_all();
+	read_of(child, "smaps");
+	say_all();
 	need(write(done[1], "x", 1) == 1 && waitpid(child, &status, 0) == child);
 }
 
