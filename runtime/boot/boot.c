@@ -194,7 +194,9 @@ static void tell_kernel(const struct stack *stack, const struct image *program)
 		handover--;
 	map.start_code = map.start_data = program->bias + program->low;
 	map.end_code = map.end_data = program->bias + program->high;
-	map.start_brk = map.brk = brk_end();
+	/* What lies between these two is the heap's by its name, and there nothing does yet. */
+	map.start_brk = brk_end();
+	map.brk = map.start_brk + 1;
 	map.start_stack = (uint64_t)stack->top;
 	map.env_end = (uint64_t)handover;
 	map.env_start = stack->envc ? (uint64_t)stack->envp[0] : map.env_end;

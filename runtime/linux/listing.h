@@ -19,6 +19,6 @@ enum { LISTING_OLD, LISTING_64 };
  * @start, and returns how many bytes are left.
  */
 int64_t listing_without(uint64_t start, int64_t size, unsigned int name,
-			bool (*hidden)(const char *name));
+			bool (*hidden)(const char *name, const void *with), const void *with);
 
 #endif

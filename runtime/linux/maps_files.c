@@ -15,7 +15,6 @@
 
 #include "runtime/linux/confined.h"
 #include "runtime/linux/copy.h"
-#include "runtime/linux/files.h"
 #include "runtime/linux/fork_locks.h"
 #include "runtime/linux/listing.h"
 #include "runtime/linux/maps_layout.h"
@@ -50,7 +49,7 @@ bool maps_files_named(const char *path, size_t length)
 
 bool maps_files_any(void)
 {
-	return __atomic_load_n(&nr_open, __ATOMIC_RELAXED);
+	return __atomic_load_n(&nr_open, __ATOMIC_RELAXED) && !confined();
 }
 
 /* ---- which file that is ---- */
@@ -101,32 +100,6 @@ static int read_path(int fd, char path[PATH])
 		return 0;
 	path[n] = '\0';
 	return process_of(path);
-}
-
-/* Also by the number of one of its threads. */
-static bool is_self(int pid)
-{
-	char path[48];
-
-	if (pid == sys(__NR_getpid))
-		return true;
-	format(path, sizeof(path), "/proc/self/task/%d", (int64_t)pid);
-	return !sys(__NR_faccessat, AT_FDCWD, path, 0);
-}
-
-static bool runs(int pid)
-{
-	char path[32];
-
-	format(path, sizeof(path), "/proc/%d/exe", (int64_t)pid);
-	return files_lead_to_runtime(-1, path);
-}
-
-static bool layout_of(int pid, struct maps_layout *layout)
-{
-	if (is_self(pid))
-		return maps_layout_own(layout);
-	return runs(pid) && maps_layout_of(pid, layout);
 }
 
 /* ---- what is in it ---- */
@@ -210,7 +183,7 @@ static bool write_view(int pid, int to, int from)
 	struct maps_view view;
 	struct out out = {.fd = to, .max = limit_on_size()};
 
-	if (!layout_of(pid, &layout))
+	if (!maps_layout_of(pid, &layout))
 		return false;
 	maps_view_begin(&view, &layout, put, &out);
 	if (!view_lines(&view, from))
@@ -322,7 +295,7 @@ static struct file *find(int fd)
 /* Whether what was written when it was opened is what the kernel would say now. */
 static bool is_new(const struct file *file)
 {
-	return !file->read && file->changes == memory_changes && is_self(file->pid);
+	return !file->read && file->changes == memory_changes && maps_layout_is_own(file->pid);
 }
 
 static void write_again(const struct file *file)

@@ -6,12 +6,15 @@
  */
 #include "runtime/linux/maps_layout.h"
 
-#include <asm/unistd.h>
+#include <linux/fcntl.h>
 
 #include "runtime/linux/brk.h"
+#include "runtime/linux/confined.h"
+#include "runtime/linux/files.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/proc_maps.h"
 #include "runtime/linux/uio.h"
+#include "runtime/say.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
@@ -40,7 +43,7 @@ static void set_heap(struct maps_layout *layout, const struct brk_heap *heap)
 	layout->heap_end = PAGE_UP(heap->end);
 }
 
-bool maps_layout_own(struct maps_layout *layout)
+static bool read_own(struct maps_layout *layout)
 {
 	const struct map_place place = map_place();
 
@@ -113,18 +116,43 @@ static bool is_same(const struct maps_file *a, const struct maps_file *b)
 	       a->offset == b->offset;
 }
 
-bool maps_layout_of(int pid, struct maps_layout *layout)
+static bool runs(int pid)
+{
+	char path[32];
+
+	format(path, sizeof(path), "/proc/%d/exe", (int64_t)pid);
+	return files_lead_to_runtime(-1, path);
+}
+
+static bool read_of(int pid, struct maps_layout *layout)
 {
 	struct maps_reader reader;
 	struct maps_entry entry;
 	struct maps_file runtime, file;
 	bool found = false;
 
-	if (!maps_find_file((uint64_t)__ehdr_start, &entry, &runtime) ||
+	if (!runs(pid) || !maps_find_file((uint64_t)__ehdr_start, &entry, &runtime) ||
 	    !maps_open_of(&reader, pid))
 		return false;
 	while (!found && maps_next(&reader, &entry, &file))
 		found = is_same(&file, &runtime) && read_layout(pid, entry.start, layout);
 	maps_close(&reader);
 	return found;
+}
+
+bool maps_layout_is_own(int pid)
+{
+	char path[48];
+
+	if (pid == sys(__NR_getpid))
+		return true;
+	format(path, sizeof(path), "/proc/self/task/%d", (int64_t)pid);
+	return !sys(__NR_faccessat, AT_FDCWD, path, 0);
+}
+
+bool maps_layout_of(int pid, struct maps_layout *layout)
+{
+	if (confined())
+		return false;
+	return maps_layout_is_own(pid) ? read_own(layout) : read_of(pid, layout);
 }

@@ -8,9 +8,11 @@
 
 #include "runtime/linux/maps_view.h"
 
-/* This process's as it is now; another's, if it is one of the run and lets itself be read. maps_layout_free()
+/* Whether that is this process, be it by the number of one of its threads. */
+bool maps_layout_is_own(int pid);
+
+/* As it is now, of this process, or of another one of the run that lets itself be read. maps_layout_free()
  * afterwards. */
-bool maps_layout_own(struct maps_layout *layout);
 bool maps_layout_of(int pid, struct maps_layout *layout);
 
 void maps_layout_free(struct maps_layout *layout);

@@ -332,15 +332,27 @@ static void show_line(struct maps_view *view)
 	}
 }
 
+static bool is_own(const struct maps_layout *layout, uint64_t at)
+{
+	const struct range *range = range_from(layout, at);
+
+	return range && range->start <= at && range->kind == RANGE_OWN;
+}
+
 /* "ADDRESS POLICY KEY=VALUE..." of numa_maps */
 static void show_policy(const struct maps_view *view, uint64_t at, const char *line)
 {
-	const struct range *range = range_from(view->layout, at);
-
-	if (range && range->start <= at && range->kind == RANGE_OWN)
+	if (is_own(view->layout, at))
 		return;
 	put_text(view, line);
 	put_text(view, "\n");
+}
+
+bool maps_view_hides(const char *name, const void *layout)
+{
+	uint64_t at;
+
+	return read_hex(name, &at) && is_own(layout, at);
 }
 
 void maps_view_begin(struct maps_view *view, const struct maps_layout *layout,

@@ -59,4 +59,7 @@ bool maps_view_line(struct maps_view *view, const char *line);
 
 void maps_view_end(struct maps_view *view);
 
+/* Whether @name, "START-END", in /proc/PID/map_files is one that is not there; @layout as above. */
+bool maps_view_hides(const char *name, const void *layout);
+
 #endif

@@ -182,6 +182,22 @@ static void test_what_is_one(void **state)
 	       "00012000-00013000 rwxp 00004000 fe:00 6                                  /a\n");
 }
 
+static void test_names_of_mappings(void **state)
+{
+	static const struct range ranges[] = {
+		RANGE(0x7f0000010000, 0x7f0000020000, .kind = RANGE_OWN),
+		RANGE(0x7f0000020000, 0x7f0000030000, .prot = RX),
+	};
+	const struct maps_layout layout = LAYOUT();
+
+	(void)state;
+	assert_true(maps_view_hides("7f0000010000-7f0000011000", &layout));
+	assert_true(maps_view_hides("7f000001f000-7f0000020000", &layout));
+	assert_false(maps_view_hides("7f000000f000-7f0000010000", &layout));
+	assert_false(maps_view_hides("7f0000020000-7f0000030000", &layout));
+	assert_false(maps_view_hides("..", &layout));
+}
+
 static void test_heap(void **state)
 {
 	static const struct maps_layout layout = {.heap_start = 0x12000, .heap_end = 0x14000};
@@ -273,7 +289,7 @@ int main(void)
 		cmocka_unit_test(test_as_it_is),       cmocka_unit_test(test_what_is_hidden),
 		cmocka_unit_test(test_permissions),    cmocka_unit_test(test_what_is_one),
 		cmocka_unit_test(test_heap),	       cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_what_is_no_map),
+		cmocka_unit_test(test_what_is_no_map), cmocka_unit_test(test_names_of_mappings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,8 +126,9 @@ static int64_t list_ours(struct folder *folder, uint64_t to, uint64_t size)
 }
 
 /* A machine with a PMU has some that are called as ours. */
-static bool is_hidden(const char *name)
+static bool is_hidden(const char *name, const void *with)
 {
+	(void)with;
 	if (!strcmp(name, ".") || !strcmp(name, ".."))
 		return false;
 	return virtual_replaces(name, strlen(name)) || virtual_hides(name, strlen(name));
@@ -141,7 +142,7 @@ static int64_t list(struct thread *thread, struct syscall *call, struct folder *
 		result = syscall_pass(thread, call);
 		if (result < 0)
 			return result;
-		left = listing_without(call->args[1], result, LISTING_64, is_hidden);
+		left = listing_without(call->args[1], result, LISTING_64, is_hidden, NULL);
 		if (left)
 			return left;
 		folder->kernels_done = !result;

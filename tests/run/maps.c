@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What a program reads of its own memory map, and of others'. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -325,6 +326,36 @@ static void *in_a_thread(void *unused)
 	return unused;
 }
 
+/* Of a program without libraries, as there are files that it has mapped. */
+static void list(const char *path)
+{
+	DIR *folder = opendir(path);
+	unsigned int nr = 0;
+
+	need(folder);
+	while (readdir(folder))
+		nr++;
+	closedir(folder);
+	say("%u\n", nr);
+}
+
+static void case_files(void)
+{
+	char path[64];
+	int status;
+	pid_t child;
+
+	list("/proc/self/map_files");
+	child = fork();
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/map_files", child);
+	list(path);
+	need(kill(child, SIGKILL) == 0 && waitpid(child, &status, 0) == child);
+}
+
 static void case_names(void)
 {
 	const struct open_how how = {.flags = O_RDONLY};
@@ -418,6 +449,7 @@ const struct test_case cases[] = {
 	{"in_pieces", case_in_pieces},
 	{"inherited", case_inherited},
 	{"looked_at", case_looked_at},
+	{"files", case_files},
 	{"names", case_names},
 	{"stack_of_the_first_thread", case_stack_of_the_first_thread},
 	{"many", case_many},
