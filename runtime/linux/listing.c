@@ -120,15 +120,15 @@ int64_t listing_without(uint64_t start, int64_t size, unsigned int name,
 static int64_t without_ours(const struct syscall *call, int64_t size, unsigned int name)
 {
 	char path[64], *last = read_path(call->args[0], path, sizeof(path));
-	struct maps_layout layout;
+	struct maps_known known;
 	int pid;
 
 	if (!last)
 		return size;
 	pid = of_mappings(path, last);
-	if (pid && maps_layout_of(pid, &layout)) {
-		size = listing_without(call->args[1], size, name, maps_view_hides, &layout);
-		maps_layout_free(&layout);
+	if (pid && maps_known_of(pid, &known)) {
+		size = listing_without(call->args[1], size, name, maps_view_hides, &known.layout);
+		maps_known_free(&known);
 	} else if (!pid && are_descriptors(path, last)) {
 		size = listing_without(call->args[1], size, name, is_ours, NULL);
 	}

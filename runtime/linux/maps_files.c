@@ -176,22 +176,41 @@ static uint64_t limit_on_size(void)
 	return limit.now;
 }
 
+/* Once; then whether it goes with what was known when it began. */
+static bool write_once(const struct maps_known *known, struct out *out, int from)
+{
+	struct maps_view view;
+
+	maps_view_begin(&view, &known->layout, put, out);
+	if (!view_lines(&view, from))
+		out->failed = true;
+	maps_view_end(&view);
+	if (out->filled)
+		flush(out);
+	return maps_known_still(known);
+}
+
 /* Writes to @to what @from has, which is what the kernel has opened. */
 static bool write_view(int pid, int to, int from)
 {
-	struct maps_layout layout;
-	struct maps_view view;
-	struct out out = {.fd = to, .max = limit_on_size()};
+	enum { TRIES = 8 };
+	const uint64_t max = limit_on_size();
+	struct out out;
+	bool whole = false;
 
-	if (!maps_layout_of(pid, &layout))
-		return false;
-	maps_view_begin(&view, &layout, put, &out);
-	if (!view_lines(&view, from))
-		out.failed = true;
-	maps_view_end(&view);
-	if (out.filled)
-		flush(&out);
-	maps_layout_free(&layout);
+	for (unsigned int tries = 0; tries < TRIES && !whole; tries++) {
+		struct maps_known known;
+
+		if (!maps_known_of(pid, &known))
+			return false;
+		out.fd = to;
+		out.at = out.filled = 0;
+		out.max = max;
+		out.failed = false;
+		whole = write_once(&known, &out, from) || out.failed;
+		maps_known_free(&known);
+		sys(__NR_lseek, from, 0, SEEK_SET);
+	}
 	return !out.failed && !sys(__NR_ftruncate, to, out.at);
 }
 
@@ -295,7 +314,7 @@ static struct file *find(int fd)
 /* Whether what was written when it was opened is what the kernel would say now. */
 static bool is_new(const struct file *file)
 {
-	return !file->read && file->changes == memory_changes && maps_layout_is_own(file->pid);
+	return !file->read && file->changes == memory_changes && maps_is_own(file->pid);
 }
 
 static void write_again(const struct file *file)

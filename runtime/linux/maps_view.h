@@ -16,7 +16,7 @@
 /* What the runtime knows of the process's memory. */
 struct maps_layout {
 	const struct range *ranges; /* as in the memory map */
-	size_t nr, room;
+	size_t nr;
 	uint64_t heap_start, heap_end; /* whole pages; the same: there is none */
 };
 

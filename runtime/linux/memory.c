@@ -128,6 +128,20 @@ void memory_own(uint64_t start, uint64_t end)
 	translate_unlock();
 }
 
+/*
+ * What mmap(2) has answered, with the translator locked since before: who has the lock finds all that is mapped
+ * in the map, too (maps_layout.c).
+ */
+static void *claim(int64_t mapped, size_t size)
+{
+	struct range range = {(uint64_t)mapped, (uint64_t)mapped + size, .kind = RANGE_OWN};
+
+	if (sys_failed(mapped))
+		return NULL;
+	map_add(&range);
+	return (void *)mapped;
+}
+
 /* From the top down. */
 static int64_t allocate_between(size_t size, uint64_t start, uint64_t end, int prot)
 {
@@ -151,16 +165,17 @@ static int64_t allocate_between(size_t size, uint64_t start, uint64_t end, int p
 static void *allocate(size_t size, uint64_t below, int prot)
 {
 	int64_t result;
+	void *at;
 
 	size = PAGE_UP(size);
+	translate_lock();
 	if (below)
 		result = allocate_between(size, LOWEST, below, prot);
 	else
 		result = apart_map(size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (sys_failed(result))
-		return NULL;
-	memory_own((uint64_t)result, (uint64_t)result + size);
-	return (void *)result;
+	at = claim(result, size);
+	translate_unlock();
+	return at;
 }
 
 void *memory_allocate(size_t size, uint64_t below)
@@ -170,26 +185,26 @@ void *memory_allocate(size_t size, uint64_t below)
 
 void *memory_map_shared(int fd, uint64_t size, int prot)
 {
-	const int64_t result = apart_map(size, prot, MAP_SHARED, fd, 0);
+	void *at;
 
-	if (sys_failed(result))
-		return NULL;
-	memory_own((uint64_t)result, (uint64_t)result + size);
-	return (void *)result;
+	translate_lock();
+	at = claim(apart_map(size, prot, MAP_SHARED, fd, 0), PAGE_UP(size));
+	translate_unlock();
+	return at;
 }
 
 void *memory_common(size_t size)
 {
-	int64_t result;
+	void *at;
 
 	if (confined())
 		return NULL;
-	result = apart_map(PAGE_UP(size), PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (sys_failed(result))
-		return NULL;
-	memory_own((uint64_t)result, (uint64_t)result + PAGE_UP(size));
-	return (void *)result;
+	translate_lock();
+	at = claim(apart_map(PAGE_UP(size), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+		   PAGE_UP(size));
+	translate_unlock();
+	return at;
 }
 
 /* Code that is not for the program, as absolute addresses reach it. */
@@ -202,17 +217,19 @@ static void *allocate_code(size_t size)
 {
 	enum { ALL = PROT_READ | PROT_WRITE | PROT_EXEC };
 	const struct window_room room = window_room();
-	int64_t result = allocate_between(size, room.start, room.end, ALL);
+	int64_t result;
+	void *at;
 
+	translate_lock();
+	result = allocate_between(size, room.start, room.end, ALL);
 	if (!sys_failed(result))
 		window_has_cache((uint64_t)result);
 	else
 		result = sys(__NR_mmap, window_hint(size), size, ALL,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (sys_failed(result))
-		return NULL;
-	memory_own((uint64_t)result, (uint64_t)result + size);
-	return (void *)result;
+	at = claim(result, size);
+	translate_unlock();
+	return at;
 }
 
 bool memory_translator(struct translate_memory *memory, bool blocks)

@@ -11,6 +11,7 @@
 
 static _Alignas(PAGE) struct range ranges[MAP_RANGES_MAX];
 static size_t nr_ranges;
+static uint64_t changes;
 
 /* The first range that ends behind @at. */
 static size_t find(uint64_t at)
@@ -112,11 +113,13 @@ static bool continues(const struct range *a, const struct range *b)
 	       (!is_of_file(a) || a->offset + (a->end - a->start) == b->offset);
 }
 
-/* Joins what need not be apart, from the range before @start to the one behind @end. */
+/* Joins what need not be apart, from the range before @start to the one behind @end: the end of each change but
+ * of those that remove. */
 static void join(uint64_t start, uint64_t end)
 {
 	size_t i = find(start);
 
+	__atomic_store_n(&changes, changes + 1, __ATOMIC_RELAXED);
 	if (i)
 		i--;
 	while (i + 1 < nr_ranges && ranges[i].start <= end)
@@ -158,7 +161,7 @@ struct range *map_cut(uint64_t start, uint64_t end)
 
 struct map_place map_place(void)
 {
-	return (struct map_place){ranges, &nr_ranges};
+	return (struct map_place){ranges, &nr_ranges, &changes};
 }
 
 bool map_has(uint64_t start, uint64_t end)
@@ -197,6 +200,7 @@ bool map_remove(uint64_t start, uint64_t end)
 		own |= ranges[to].kind == RANGE_OWN;
 	}
 	delete (from, to);
+	__atomic_store_n(&changes, changes + 1, __ATOMIC_RELAXED);
 	if (own)
 		own_remove(start, end);
 	return code;

@@ -55,6 +55,7 @@ void map_interrupted(void);
 struct map_place {
 	const struct range *ranges;
 	const size_t *nr;
+	const uint64_t *changes; /* how often it has changed */
 };
 
 struct map_place map_place(void);
