@@ -31,7 +31,7 @@ enum { FILES = 16, PATH = 64 };
 struct file {
 	bool open;
 	int fd;
-	uint64_t inode; /* of the memfd: the number may be another file's by now */
+	uint64_t device, inode; /* of the memfd: the number may be another file's by now */
 	int pid;
 	bool read;
 	uint32_t changes; /* memory_changes when it was written */
@@ -216,11 +216,13 @@ static bool write_view(int pid, int to, int from)
 
 /* ---- its descriptors ---- */
 
-static uint64_t inode_of(int fd)
+/* Memfds are on a device of their own. */
+static bool is_memfd_of(int fd, const struct file *file)
 {
-	struct stat file;
+	struct stat found;
 
-	return sys(__NR_fstat, fd, &file) ? 0 : file.st_ino;
+	return !sys(__NR_fstat, fd, &found) && found.st_dev == file->device &&
+	       found.st_ino == file->inode;
 }
 
 static int64_t open_again(int fd, uint64_t flags)
@@ -262,7 +264,10 @@ static struct file *with_number(int fd)
 static void remember(int fd, int pid, const char *path, uint32_t changes)
 {
 	struct file *file = with_number(fd);
+	struct stat memfd;
 
+	if (sys(__NR_fstat, fd, &memfd))
+		return;
 	for (unsigned int i = 0; i < FILES && !file; i++)
 		if (!files[i].open)
 			file = &files[i];
@@ -271,7 +276,13 @@ static void remember(int fd, int pid, const char *path, uint32_t changes)
 	if (!file->open)
 		__atomic_add_fetch(&nr_open, 1, __ATOMIC_RELAXED);
 	*file = (struct file){
-		.open = true, .fd = fd, .inode = inode_of(fd), .pid = pid, .changes = changes};
+		.open = true,
+		.fd = fd,
+		.device = memfd.st_dev,
+		.inode = memfd.st_ino,
+		.pid = pid,
+		.changes = changes,
+	};
 	memcpy(file->path, path, sizeof(file->path));
 }
 
@@ -287,16 +298,14 @@ void maps_files_opened(int fd)
 	pid = read_path(fd, path);
 	if (!pid)
 		return;
-	memory = (int)sys(__NR_memfd_create, "maps", MFD_CLOEXEC);
-	if (memory < 0)
-		return;
+	/* From here on: a child of fork(2) has no descriptor more. */
 	lock_take(&maps_files_lock);
-	if (write_view(pid, memory, fd) && replace(fd, memory))
+	memory = (int)sys(__NR_memfd_create, "maps", MFD_CLOEXEC);
+	if (memory >= 0 && write_view(pid, memory, fd) && replace(fd, memory))
 		remember(fd, pid, path, changes);
-	else
-		sys(__NR_lseek, fd, 0, SEEK_SET);
+	if (memory >= 0)
+		sys(__NR_close, memory);
 	lock_give(&maps_files_lock);
-	sys(__NR_close, memory);
 }
 
 /* The one that @fd is; who has closed it has not said so. With the lock held. */
@@ -304,7 +313,7 @@ static struct file *find(int fd)
 {
 	struct file *file = with_number(fd);
 
-	if (file && inode_of(fd) != file->inode) {
+	if (file && !is_memfd_of(fd, file)) {
 		drop(file);
 		file = NULL;
 	}
@@ -322,7 +331,8 @@ static void write_again(const struct file *file)
 	const int64_t from = sys(__NR_openat, AT_FDCWD, file->path, O_RDONLY | O_CLOEXEC);
 	const int64_t to = open_again(file->fd, O_RDWR);
 
-	if (from >= 0 && to >= 0)
+	/* Another thread may have given the number to another file. */
+	if (from >= 0 && to >= 0 && is_memfd_of((int)to, file))
 		write_view(file->pid, (int)to, (int)from);
 	if (from >= 0)
 		sys(__NR_close, from);
