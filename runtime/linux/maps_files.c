@@ -342,13 +342,16 @@ static void write_again(const struct file *file)
 
 void maps_files_read(int fd, uint64_t offset)
 {
+	int64_t from = (int64_t)offset;
 	struct file *file;
 
 	lock_take(&maps_files_lock);
-	file = find(fd);
+	file = with_number(fd);
 	if (file && offset == MAPS_FILES_POSITION)
-		offset = (uint64_t)sys(__NR_lseek, fd, 0, SEEK_CUR);
-	if (file && !offset && !is_new(file))
+		from = sys(__NR_lseek, fd, 0, SEEK_CUR);
+	/* What has no position is another file by now. */
+	file = from > 0 ? NULL : find(fd);
+	if (file && !is_new(file))
 		write_again(file);
 	if (file)
 		file->read = true;

@@ -139,14 +139,16 @@ static void put_mapping(const struct maps_view *view, const struct maps_mapping 
 
 static void put_field(const struct maps_view *view, const struct maps_field *field)
 {
-	enum { NUMBER_END = 24 };
+	/* Where a number begins at the earliest, and ends if it is short. */
+	enum { NUMBER = 16, NUMBER_END = 24 };
+	const size_t key = strlen(field->text), begin = key < NUMBER ? NUMBER : key + 1;
 	char number[32];
-	size_t length;
 
 	put_text(view, field->text);
 	if (field->is_size) {
-		length = format(number, sizeof(number), "%u", field->size);
-		put_padding(view, strlen(field->text) + length, NUMBER_END);
+		put_padding(view, key, begin);
+		put_padding(view, begin + format(number, sizeof(number), "%u", field->size),
+			    NUMBER_END);
 		put_text(view, number);
 		put_text(view, " kB");
 	}

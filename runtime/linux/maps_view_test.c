@@ -254,6 +254,16 @@ static void test_fields(void **state)
 	       "00022000-00024000 rw-p 00000000 00:00 0 \n"
 	       "Size:                  8 kB\n"
 	       "Rss:                   0 kB\n");
+	/* Large sizes, and a long name. */
+	expect(&layout,
+	       "00030000-00034000 rw-p 00000000 00:00 0 \n"
+	       "Rss:            12345678901 kB\n"
+	       "Private_Hugetlb:       0 kB\n"
+	       "Private_Hugetlb: 12345678 kB\n",
+	       "00030000-00034000 rw-p 00000000 00:00 0 \n"
+	       "Rss:            12345678901 kB\n"
+	       "Private_Hugetlb:       0 kB\n"
+	       "Private_Hugetlb: 12345678 kB\n");
 	/* Alone, only its flags are others. */
 	expect(&layout,
 	       "00011000-00012000 r-xp 00000000 00:00 0 \n"

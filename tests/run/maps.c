@@ -401,6 +401,46 @@ static void case_stack_of_the_first_thread(void)
 	say("%d\n", (char *)&line > (char *)start && (char *)&line < (char *)start + size);
 }
 
+static void *end_at_once(void *unused)
+{
+	return unused;
+}
+
+static volatile bool enough;
+
+static void *begin_and_end(void *unused)
+{
+	while (!enough) {
+		pthread_t threads[8];
+
+		for (int i = 0; i < 8; i++)
+			need(pthread_create(&threads[i], NULL, end_at_once, NULL) == 0);
+		for (int i = 0; i < 8; i++)
+			pthread_join(threads[i], NULL);
+	}
+	return unused;
+}
+
+/* What a program that is not position-independent has lies at the ends of the address space. */
+static void case_while_threads_begin(void)
+{
+	const char *const names[] = {"/proc/self/maps", "/proc/self/smaps"};
+	unsigned int foreign = 0;
+	struct line line;
+	pthread_t thread;
+
+	need(pthread_create(&thread, NULL, begin_and_end, NULL) == 0);
+	for (int i = 0; i < 300; i++) {
+		read_file(names[i % 2]);
+		for (const char *at = text; *at; at = strchr(at, '\n') + 1)
+			foreign +=
+				parse(at, &line) && line.start >= 1UL << 46 && line.end < 7UL << 44;
+	}
+	enough = true;
+	pthread_join(thread, NULL);
+	say("%u\n", foreign);
+}
+
 static void case_many(void)
 {
 	enum { MANY = 20000 };
@@ -452,6 +492,7 @@ const struct test_case cases[] = {
 	{"files", case_files},
 	{"names", case_names},
 	{"stack_of_the_first_thread", case_stack_of_the_first_thread},
+	{"while_threads_begin", case_while_threads_begin},
 	{"many", case_many},
 	{"limits", case_limits},
 	{NULL, NULL},
