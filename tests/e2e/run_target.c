@@ -24,6 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/run/kernels_maps.h"
+
 extern const Elf64_Ehdr __ehdr_start;
 extern char end[];
 
@@ -101,11 +103,14 @@ static int replace(void)
 	static struct {
 		uintptr_t start, limit;
 	} found[256];
-	char line[4096], name[4096];
-	FILE *maps = fopen("/proc/self/maps", "r");
+	static char maps[1 << 16];
+	char name[4096];
 	size_t nr = 0;
 
-	while (maps && fgets(line, sizeof(line), maps) && nr < sizeof(found) / sizeof(*found)) {
+	if (!read_kernels_maps(maps, sizeof(maps)))
+		return 1;
+	for (char *line = strtok(maps, "\n"); line && nr < sizeof(found) / sizeof(*found);
+	     line = strtok(NULL, "\n")) {
 		name[0] = '\0';
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %*s %4095[^\n]",
 			   &found[nr].start, &found[nr].limit, name) >= 2 &&

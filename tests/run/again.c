@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "case.h"
+#include "tests/run/kernels_maps.h"
 
 #define SIZE (256UL << 10)
 #define AT   ((void *)0x20000000)
@@ -374,7 +375,7 @@ static void found(void)
 	static char maps[1 << 16];
 	bool in_run = false, kept = false;
 
-	read_kernels_maps(maps, sizeof(maps));
+	need(read_kernels_maps(maps, sizeof(maps)));
 	for (const char *line = strtok(maps, "\n"); line; line = strtok(NULL, "\n")) {
 		in_run |= strstr(line, "tally-rt") != NULL;
 		kept |= strstr(line, "rwxp") && strstr(line, "memfd:tally");

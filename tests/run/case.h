@@ -14,7 +14,6 @@
 
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -48,12 +47,6 @@ void handle(int signal, void (*handler)(int, siginfo_t *, void *), int flags);
 
 /* Children of most cases die of signals: no core files. */
 void no_core(void);
-
-/*
- * /proc/PID/maps of this process as the kernel has it, with what a run adds: read by a child that uses GS,
- * which goes on natively.
- */
-void read_kernels_maps(char *to, size_t size);
 
 /* A system call as the kernel answers it: no errno, no cancellation point, no wrapper. */
 long raw(long number, ...);

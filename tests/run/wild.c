@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "case.h"
+#include "tests/run/kernels_maps.h"
 
 enum { PAGE = 4096, FOREIGN = 64, PLACES = 4 };
 
@@ -42,7 +43,7 @@ static bool is_ours(uint64_t at)
 
 static void find_foreign(void)
 {
-	read_kernels_maps(maps, sizeof(maps));
+	need(read_kernels_maps(maps, sizeof(maps)));
 	for (char *line = strtok(maps, "\n"); line; line = strtok(NULL, "\n")) {
 		struct mapping mapping;
 
