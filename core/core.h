@@ -281,6 +281,15 @@ void core_breakpoint(struct core_task *task, unsigned int type, uint64_t address
 bool core_breakpoint_at(const struct core_task *task, unsigned int type, uint64_t address,
 			size_t size);
 
+/* What a breakpoint on data watches. */
+struct core_breakpoint_range {
+	uint64_t address, size;
+	uint32_t type; /* HW_BREAKPOINT_R, _W */
+};
+
+/* The caller's: what its active breakpoints on data watch, @max at most; how many there are. */
+size_t core_breakpoint_watched(struct core_task *task, struct core_breakpoint_range *to, size_t max);
+
 /* The caller's: where its active breakpoints on instructions are, @max at most; how many there are. */
 size_t core_breakpoint_places(struct core_task *task, uint64_t *to, size_t max);
 

@@ -390,6 +390,24 @@ size_t core_breakpoint_places(struct core_task *task, uint64_t *to, size_t max)
 	return n;
 }
 
+size_t core_breakpoint_watched(struct core_task *task, struct core_breakpoint_range *to, size_t max)
+{
+	size_t n = 0;
+
+	core_task_lock(task);
+	core_for_each_event(event, task) {
+		if (event->state != CORE_ACTIVE || event->kind != CORE_BREAKPOINT ||
+		    core_is_stop(event))
+			continue;
+		if (n < max)
+			to[n] = (struct core_breakpoint_range){
+				event->attr.bp_addr, event->attr.bp_len, event->attr.bp_type};
+		n++;
+	}
+	core_task_unlock(task);
+	return n;
+}
+
 void core_breakpoint(struct core_task *task, unsigned int type, uint64_t address, size_t size)
 {
 	core_look_at_kept(task);

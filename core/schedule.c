@@ -268,6 +268,12 @@ static uint64_t place_of(uint64_t address)
 	return (address ^ address >> 29) * odd;
 }
 
+static uint64_t place_of_breakpoint(const struct core_event *event)
+{
+	return place_of(place_of(event->attr.bp_addr) + event->attr.bp_len * 8 +
+			event->attr.bp_type);
+}
+
 static uint64_t place_of_probe(const struct core_event *event)
 {
 	const uint64_t file = place_of(event->file.device) + event->file.inode;
@@ -284,8 +290,8 @@ static inline void add_wanted(const struct core_event *event, struct wanted *to)
 		return;
 	}
 	to->extras |= extras_of(event);
-	if (core_is_stop(event))
-		to->places += place_of(event->attr.bp_addr);
+	if (event->kind == CORE_BREAKPOINT)
+		to->places += place_of_breakpoint(event);
 	if (event->kind == CORE_PROBE)
 		to->places += place_of_probe(event);
 	if (event->kind >= CORE_COUNTED_KINDS && !core_is_sum(event->kind))

@@ -49,7 +49,8 @@ struct core_task {
 	uint64_t wanted;  /* kinds to be counted */
 	uint64_t sampled; /* kinds of which somebody wants overflows: a subset of wanted */
 	uint64_t extras;  /* enum core_extra */
-	uint64_t places;  /* changes when core_breakpoint_places() or core_probe_places() do */
+	uint64_t
+		places; /* changes when core_breakpoint_places(), _watched() or core_probe_places() do */
 	uint32_t changes, followed;
 	bool kick; /* the thread has to be told, once the lock is given back */
 	/* It is not to go on, and does not: core/still.h. */
@@ -160,7 +161,7 @@ static inline int64_t core_early(unsigned int kind)
 enum core_extra {
 	CORE_EXTRA_BRANCH_STACK = 1, /* note the last branches before a sample, */
 	CORE_EXTRA_CALL_STACK = 2,   /* or of them the calls that have not returned */
-	CORE_EXTRA_BREAKPOINTS = 4,  /* compare addresses with core_breakpoint's */
+	CORE_EXTRA_BREAKPOINTS = 4,  /* compare addresses with core_breakpoint_watched() */
 	CORE_EXTRA_TRACE = 8,	     /* tell every branch by core_trace() */
 	CORE_EXTRA_STOPS = 16, /* stop where core_breakpoint_places() and core_probe_places() say */
 };

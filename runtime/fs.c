@@ -14,6 +14,11 @@ void fs_boot(uint64_t hwcap2)
 	readable = hwcap2 & HWCAP2_FSGSBASE;
 }
 
+bool fs_readable(void)
+{
+	return readable;
+}
+
 uint64_t fs_base(void)
 {
 	uint64_t base = 0;

@@ -31,6 +31,8 @@
 #define THREAD_VECTORS	   0x130
 #define THREAD_TRACE	   0x180
 #define THREAD_HELD	   0x190
+#define THREAD_TOUCH	   0x1a0
+#define THREAD_FILTERS	   0x1b0
 #define THREAD_EVENTS	   0x400 /* struct core_task, whose counters come first */
 
 #ifndef __ASSEMBLER__
@@ -129,9 +131,18 @@ struct thread {
 	 * them: translate/record.c. */
 	uint64_t held[2];
 
+	void *touch; /* the way out before an instruction that may touch what is watched */
+
+	/* What is watched, for operands of some access and size: translate/filter.c. */
+	_Alignas(16) struct operand_filter {
+		uint64_t offset, mask;
+	} filters[3][8];
+
 	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
 	uint64_t *trace_start;	      /* of what has not been taken in, as far as `trace` */
 	struct lookup *lookup_before; /* of the cache that it ran in before that one, or NULL */
+	struct lookup *lookup_behind; /* for what comes behind the one instruction that it executes
+				       * alone as it may touch what is watched; or NULL */
 	int tid;
 	struct task *task;		  /* linux/task.h: all that only this process is to see */
 	uint32_t page;			  /* of the arena where this lies; 0: it lies elsewhere */
@@ -187,6 +198,8 @@ _Static_assert(offsetof(struct thread, trace) == THREAD_TRACE, "");
 _Static_assert(offsetof(struct thread, drain) == THREAD_DRAIN, "");
 _Static_assert(offsetof(struct thread, vectors) == THREAD_VECTORS, "");
 _Static_assert(offsetof(struct thread, held) == THREAD_HELD, "");
+_Static_assert(offsetof(struct thread, touch) == THREAD_TOUCH, "");
+_Static_assert(offsetof(struct thread, filters) == THREAD_FILTERS, "");
 _Static_assert(offsetof(struct thread, events) == THREAD_EVENTS, "");
 _Static_assert(THREAD_EVENTS == ARENA_TASK, "");
 _Static_assert(offsetof(struct thread, inside) == ARENA_INSIDE, "");

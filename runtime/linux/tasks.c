@@ -297,6 +297,20 @@ static bool set_stops(struct thread *thread)
 	return uprobes_follow(thread) && all;
 }
 
+/* Whether its code asks at speed what it touches. Else each instruction is looked at, as where somebody
+ * wants to see the branches before that. */
+static bool set_watched(struct thread *thread)
+{
+	enum { MOST = 64 };
+	struct core_breakpoint_range watched[MOST];
+	const size_t n = core_breakpoint_watched(&thread->events, watched, MOST);
+
+	if (n > MOST || thread->events.extras & (CORE_EXTRA_BRANCH_STACK | CORE_EXTRA_CALL_STACK))
+		return false;
+	translate_watch(thread, watched, n);
+	return true;
+}
+
 void tasks_instrument(struct thread *thread)
 {
 	const struct core_task *task = &thread->events;
@@ -311,7 +325,9 @@ void tasks_instrument(struct thread *thread)
 	};
 
 	if (does.extras & CORE_EXTRA_STOPS && !set_stops(thread))
-		does.extras |= CORE_EXTRA_BREAKPOINTS;
+		does.extras |= INSTRUMENT_STEPS;
+	if (does.extras & CORE_EXTRA_BREAKPOINTS && !set_watched(thread))
+		does.extras |= INSTRUMENT_STEPS;
 	semaphores_follow(thread);
 
 	if (notes_branches(task))

@@ -232,10 +232,10 @@ void emit_miss_in_reach(struct builder *b)
 	enum { NOP = 8, LAST_JUMP = 8 };
 
 	/* What the trace puts before an instruction may be longer than that. */
-	if (!b->nr_waiting ||
-	    (!b->trace.on && b->at + NOP + count_before_bytes(b) + longest_copy(&b->insn) +
-					     LAST_JUMP - b->lists->waiting[0] <=
-				     INT8_MAX))
+	if (!b->nr_waiting || (!b->trace.on && !cache_filters(b->cache) &&
+			       b->at + NOP + count_before_bytes(b) + longest_copy(&b->insn) +
+					       LAST_JUMP - b->lists->waiting[0] <=
+				       INT8_MAX))
 		return;
 	mark_pc(b, b->pc, 0);
 	EMIT(b, 0x0f, 0x1f, 0x84);

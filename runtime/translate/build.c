@@ -95,13 +95,14 @@ static bool worth_following(const struct builder *b, uint64_t target)
 /* One instruction always fits. */
 static bool full(const struct builder *b)
 {
-	const uint32_t bytes =
-		offset_here(b) - b->fragment->start + count_bytes(b) + trace_bytes(b);
+	const uint32_t bytes = offset_here(b) - b->fragment->start + count_bytes(b) +
+			       trace_bytes(b) + filter_bytes(b);
 
 	return b->nr_insns >= b->limit ||
-	       (b->nr_insns && (b->nr_exits + b->nr_thunks + b->count.due.nr_late >= MAX_EXITS ||
-				b->fragment->nr_entries >= MAX_ENTRIES || !count_room(b) ||
-				bytes > FRAGMENT_BYTES - 3 * INSN_BYTES - MAX_EXITS * THUNK_BYTES));
+	       (b->nr_insns &&
+		(b->nr_exits + b->nr_thunks + b->count.due.nr_late >= MAX_EXITS ||
+		 b->fragment->nr_entries >= MAX_ENTRIES || !count_room(b) || !filter_room(b) ||
+		 bytes > FRAGMENT_BYTES - 3 * INSN_BYTES - MAX_EXITS * THUNK_BYTES));
 }
 
 /* The fragment ends right behind a call after all: what was an entry only stands for the pad. The
@@ -289,6 +290,7 @@ static void end(struct builder *b)
 	emit_out_of_line(b);
 	count_late(b);
 	trace_late(b);
+	filter_late(b);
 	if (cache_is_slow(b->cache))
 		cut_links(b);
 	targets_add(b);
@@ -455,7 +457,8 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 	emit_out_of_line(&b);
 	count_late(&b);
 	trace_late(&b);
-	return b.state;
+	filter_late(&b);
+	return b.likewise ? rehearse(cache, fragment, b.likewise, buffer) : b.state;
 }
 
 void fill_tables(struct cache *cache, enum arrival arrival, uint32_t id)

@@ -205,7 +205,13 @@ static inline bool cache_counts_in_vectors(const struct cache *cache)
 /* Whether its code comes out behind each instruction. */
 static inline bool cache_is_slow(const struct cache *cache)
 {
-	return cache->does.extras & (CORE_EXTRA_BREAKPOINTS | INSTRUMENT_STEPS);
+	return cache->does.extras & INSTRUMENT_STEPS;
+}
+
+/* Whether it comes out before instructions that may touch what is watched: filter.c. */
+static inline bool cache_filters(const struct cache *cache)
+{
+	return cache->does.extras & CORE_EXTRA_BREAKPOINTS && !cache_is_slow(cache);
 }
 
 /* Whether its code stops where somebody wants to know: stops.h. Where it comes out behind each

@@ -136,7 +136,7 @@ static unsigned int bits(uint64_t mask)
 
 static unsigned int weight(const struct instrumentation *does)
 {
-	const unsigned int heavy = does->extras & CORE_EXTRA_BREAKPOINTS ? 1000 : 0;
+	const unsigned int heavy = does->extras & INSTRUMENT_STEPS ? 1000 : 0;
 
 	return heavy + bits(does->counted) + bits(does->checked) + bits(does->extras);
 }

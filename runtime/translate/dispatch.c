@@ -8,6 +8,7 @@
 #include "runtime/pmu/tracer.h"
 #include "runtime/translate/build.h"
 #include "runtime/translate/caches.h"
+#include "runtime/translate/filter.h"
 #include "runtime/translate/learned.h"
 #include "runtime/translate/record.h"
 #include "runtime/translate/tables.h"
@@ -17,7 +18,7 @@
 
 /* enter.S */
 extern const char translate_drain[], translate_leave[], translate_jump_miss[],
-	translate_return_miss[];
+	translate_return_miss[], translate_touch[];
 
 /* Called from there. When they return the thread goes on inside, at thread->cache. */
 void translate_dispatch(struct thread *thread);
@@ -52,6 +53,7 @@ static void prepare(struct thread *thread)
 	if (!thread->lookup)
 		thread->lookup = &cache_number(0)->lookup;
 	thread->drain = (void *)translate_drain;
+	thread->touch = (void *)translate_touch;
 	thread->leave = (void *)translate_leave;
 	thread->jump_miss = (void *)translate_jump_miss;
 	thread->return_miss = (void *)translate_return_miss;
@@ -104,7 +106,31 @@ bool translate_init(const struct translate_memory *memory)
 	return caches_init(memory);
 }
 
-bool translate_instrument(struct thread *thread, const struct instrumentation *does)
+/* For one instruction that may touch what is watched, of code that counts @counted: there are few, and
+ * none takes flags for it where the code does not. */
+static struct cache *exact_cache(uint64_t counted)
+{
+	const uint64_t floating = counted & CORE_KINDS_FLOATING ? 0 : CORE_KINDS_FLOATING;
+	const struct instrumentation does = {
+		.counted = counted ? CORE_KINDS_EXACT & ~floating : 0,
+		.extras = CORE_EXTRA_BREAKPOINTS | CORE_EXTRA_STOPS | INSTRUMENT_STEPS,
+	};
+
+	return caches_for(&does);
+}
+
+/* What can be done at speed is. */
+static struct instrumentation possible(const struct instrumentation *wanted)
+{
+	struct instrumentation does = *wanted;
+
+	if (does.extras & CORE_EXTRA_BREAKPOINTS &&
+	    (does.counted & CORE_KINDS_MODEL || !filter_possible() || !exact_cache(does.counted)))
+		does.extras |= INSTRUMENT_STEPS;
+	return does;
+}
+
+static bool instrument(struct thread *thread, const struct instrumentation *does)
 {
 	/* Who starts and stops counting goes back and forth between two. */
 	struct cache *const before = (struct cache *)thread->lookup_before;
@@ -119,6 +145,14 @@ bool translate_instrument(struct thread *thread, const struct instrumentation *d
 		thread->lookup = &cache->lookup;
 	}
 	return cache;
+}
+
+bool translate_instrument(struct thread *thread, const struct instrumentation *wanted)
+{
+	const struct instrumentation does = possible(wanted);
+
+	thread->lookup_behind = NULL;
+	return instrument(thread, &does);
 }
 
 /* ---- emptying a cache ---- */
@@ -427,12 +461,23 @@ static void go_on(struct thread *thread, enum arrival arrival)
 	thread->cache = address;
 }
 
+/* The instruction that may touch what is watched has been executed, or it is asked again. */
+static void go_fast(struct thread *thread)
+{
+	if (!thread->lookup_behind)
+		return;
+	thread->lookup = thread->lookup_behind;
+	thread->lookup_behind = NULL;
+}
+
 void translate_dispatch(struct thread *thread)
 {
 	thread->branches.pc = 0; /* a signal: what comes next is no branch */
 	tracer_drain(thread);
-	if (!thread->step)
+	if (!thread->step) {
 		thread->inside = 0;
+		go_fast(thread);
+	}
 	go_on(thread, ARRIVE_DIRECT);
 }
 
@@ -498,6 +543,34 @@ static void taken(struct thread *thread)
 	regs->rip = pc;
 }
 
+/* From the registers at the code that filters, as if a signal had come there. */
+static void come_to_touch(struct thread *thread)
+{
+	struct regs regs = thread->regs;
+	struct counts counts;
+
+	regs.rip = thread->cache;
+	translate_recover(thread, &regs, &counts);
+	thread->regs = regs;
+	counts.vectors = 0; /* enter.S has seen to them */
+	translate_count(thread, &counts, NULL);
+	if (counts.begun)
+		thread->touches.told = 0;
+	else
+		translate_not_passed(thread, &thread->regs);
+	thread->touches.passed = 0;
+}
+
+static void touches(struct thread *thread)
+{
+	come_to_touch(thread);
+	tracer_drain(thread);
+	come_out(thread);
+	thread->lookup_behind = thread->lookup;
+	thread->lookup = &exact_cache(cache_of(thread)->does.counted)->lookup;
+	go_on(thread, ARRIVE_DIRECT);
+}
+
 void translate_left(struct thread *thread)
 {
 	/* Nothing is emptied before we say that we are out. */
@@ -505,6 +578,10 @@ void translate_left(struct thread *thread)
 	const struct target target = cache->targets[thread->exit];
 	enum arrival arrival = ARRIVE_DIRECT;
 
+	if (thread->exit == EXIT_TOUCH) {
+		touches(thread);
+		return;
+	}
 	switch (thread->exit) {
 	case EXIT_JUMP_MISS:
 		arrival = ARRIVE_JUMP;
@@ -523,6 +600,7 @@ void translate_left(struct thread *thread)
 	}
 	tracer_drain(thread);
 	come_out(thread);
+	go_fast(thread);
 	/* Code is compared before it stops: who finds it stale has come there once more. */
 	if (thread->exit == EXIT_DRAIN || target.kind == EXIT_DUE)
 		translate_not_passed(thread, &thread->regs);

@@ -427,7 +427,7 @@ static void late_call(struct builder *b)
 	struct late *late = new_late(b, LATE_CALL, b->pc);
 
 	late->entry = b->cache->nr_entries - 1;
-	late->site = b->at;
+	late->site = b->begin;
 	late->counts = b->count.insn;
 	late->dead = decide(b, due_flags_dead(b, b->pc));
 }

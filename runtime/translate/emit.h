@@ -12,6 +12,7 @@
 #include "runtime/translate/cache.h"
 #include "runtime/translate/count.h"
 #include "runtime/translate/decode.h"
+#include "runtime/translate/filter.h"
 #include "runtime/translate/trace.h"
 #include "runtime/translate/translate.h"
 
@@ -76,6 +77,7 @@ struct lists {
 	struct near near[COUNT_NEAR_MAX];
 	struct trace_open_end open_ends[2 * BLOCK_MAX_WORDS];
 	struct trace_header headers[96];
+	struct filter_site sites[FILTER_SITES];
 };
 
 struct builder {
@@ -87,6 +89,7 @@ struct builder {
 	uint64_t pc;
 	uint64_t source_end; /* behind it, and all before it */
 	const uint8_t *code; /* where it can be read */
+	uint8_t *begin;	     /* where it begins in the cache, with all that comes before it */
 	struct insn insn;
 
 	struct fragment *fragment;
@@ -96,6 +99,7 @@ struct builder {
 	uint8_t theirs;	    /* vector registers that are the program's at the moment: vectors.h */
 	struct count count;
 	struct trace trace;
+	unsigned int nr_sites; /* of filters */
 
 	struct draft *draft; /* NULL in a rehearsal */
 	struct lists *lists;
@@ -108,6 +112,7 @@ struct builder {
 	/* Of a rehearsal: the address in the cache that is asked about, and the answer so far. */
 	uint64_t asked;
 	struct state state;
+	uint64_t likewise; /* or an address where it is the same; 0: none */
 
 	/* Where the program's code can be read; see fetch.c. */
 	struct code_range range;

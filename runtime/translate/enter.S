@@ -169,6 +169,14 @@ translate_return_popped:
 	jmp	translate_leave
 	finish	translate_drain
 
+	/* Likewise from a filter that has let an operand through. */
+	begin	translate_touch
+	mov	%rcx, %gs:THREAD_CACHE
+	mov	%gs:THREAD_RCX, %rcx
+	movl	$EXIT_TOUCH, %gs:THREAD_EXIT
+	jmp	translate_leave
+	finish	translate_touch
+
 	begin	translate_jump_miss
 	movl	$EXIT_JUMP_MISS, %gs:THREAD_EXIT
 	finish	translate_jump_miss

@@ -24,7 +24,8 @@
 #define EXIT_JUMP_MISS	 1 /* an indirect branch to thread->target was not in the table */
 #define EXIT_RETURN_MISS 2 /* a return to thread->target was not */
 #define EXIT_DRAIN	 3 /* the buffer of the trace is full; the code goes on at thread->cache */
-#define FIRST_EXIT	 4
+#define EXIT_TOUCH	 4 /* an operand may be watched; the code is at thread->cache */
+#define FIRST_EXIT	 5
 
 /* struct tables: a mask for jumps and one for returns, then their places. */
 #define TABLES_PLACES 4096

@@ -14,6 +14,7 @@ extern const char translate_run_end[], translate_enter[], translate_saved[];
 extern const char translate_enter_end[];
 extern const char translate_leave[], translate_leave_end[];
 extern const char translate_drain[], translate_drain_end[];
+extern const char translate_touch[], translate_touch_end[];
 extern const char translate_return_miss[], translate_return_popped[], translate_return_miss_end[];
 extern const char translate_jump_miss[], translate_jump_miss_end[];
 extern const char translate_look_up[], translate_spilled[];
@@ -110,7 +111,8 @@ static enum translate_place recover_assembly(const struct thread *thread, struct
 	else if (between(rip, translate_look_up, translate_look_up_end))
 		recover_look_up(thread, regs);
 	else if (between(rip, translate_leave, translate_leave_end) ||
-		 between(rip, translate_drain, translate_drain_end))
+		 between(rip, translate_drain, translate_drain_end) ||
+		 between(rip, translate_touch, translate_touch_end))
 		return TRANSLATE_LEAVING;
 	else
 		return TRANSLATE_ELSEWHERE;

@@ -114,6 +114,8 @@ enum next emit_insn(struct builder *b)
 	if (b->draft)
 		b->draft->insns[b->nr_insns] = (struct position){
 			b->pc, offset_here(b), count_level(b), count_may_enter(b)};
+	b->begin = b->at;
+	filter_before(b);
 	if (b->count.kinds)
 		count_before(b);
 	if (b->trace.on)

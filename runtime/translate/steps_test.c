@@ -29,6 +29,9 @@ static struct {
 /* What the code has to do that the tests run in. */
 static struct instrumentation does;
 
+/* Before each run, when the program is there and has been traced; NULL: nothing. */
+static void (*begin_run)(void);
+
 /* What the records of the trace add that nobody has taken in yet. */
 static void add_record(struct sums *sums, const struct block *block, unsigned int insns,
 		       uint64_t next)
@@ -223,6 +226,8 @@ bool recovers(uint64_t program)
 	stepped.failed = false;
 	on_step(on_translated_step);
 	program_start(&regs, host_finish, TRAP_FLAG);
+	if (begin_run)
+		begin_run();
 	/* What is not written is no address. */
 	if (does.counted & CORE_KINDS_MODEL)
 		memset((void *)host_thread()->trace, 0xa5, (size_t)-host_thread()->trace_full);
@@ -255,6 +260,8 @@ static bool sums_agree(uint64_t program)
 
 	for (unsigned int round = 0; round < 2; round++) {
 		program_start(&regs, host_finish, 0);
+		if (begin_run)
+			begin_run();
 		stepped.start = counted(&(struct counts){{0}}, 0, NULL);
 		host_run(&regs);
 		sums = counted(&(struct counts){{0}}, 0, NULL);
@@ -312,11 +319,12 @@ static void set_stops(uint64_t program)
 	translate_unlock();
 }
 
-bool counts(uint64_t program)
+bool counts_with(uint64_t program, const struct instrumentation *wanted, void (*begin)(void))
 {
 	bool good;
 
-	does = all[program % ALL];
+	does = *wanted;
+	begin_run = begin;
 	if (does.extras & CORE_EXTRA_STOPS)
 		set_stops(program / ALL);
 	good = translate_instrument(host_thread(), &does) && recovers(program) &&
@@ -324,5 +332,11 @@ bool counts(uint64_t program)
 	if (!good)
 		printf("# kinds %#lx, extras %#lx\n", does.counted, does.extras);
 	does = (struct instrumentation){0};
+	begin_run = NULL;
 	return translate_instrument(host_thread(), &does) && good;
+}
+
+bool counts(uint64_t program)
+{
+	return counts_with(program, &all[program % ALL], NULL);
 }

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/core.h"
+#include "runtime/fs.h"
 #include "runtime/sys.h"
 #include "runtime/translate/snapshot.h"
 
@@ -135,6 +137,7 @@ void host_start(void)
 	thread->stack = (char *)area(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, 0) + STACK_SIZE;
 	syscall(SYS_arch_prctl, ARCH_SET_GS, thread);
 	host_maps();
+	fs_boot(getauxval(AT_HWCAP2));
 	translate_init(&memory);
 	translate_thread(thread);
 }
@@ -249,9 +252,13 @@ bool linux_at_breakpoint(struct thread *t)
 	return false;
 }
 
+void (*host_before_insn)(struct thread *thread);
+void (*host_after_insn)(struct thread *thread);
+
 bool linux_before_insn(struct thread *t)
 {
-	(void)t;
+	if (host_before_insn)
+		host_before_insn(t);
 	return true;
 }
 
@@ -305,7 +312,9 @@ void linux_branch_after(struct thread *t)
 
 void linux_after_insn(struct thread *t)
 {
-	unexpected(t, "stepping", t->regs.rip);
+	if (!host_after_insn)
+		unexpected(t, "stepping", t->regs.rip);
+	host_after_insn(t);
 }
 
 void linux_rdpmc(struct thread *t, unsigned int length)

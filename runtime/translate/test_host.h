@@ -35,6 +35,10 @@ extern bool host_short_of_memory;
 /* What linux_due() does. */
 extern void (*host_due)(struct thread *thread);
 
+/* What linux_before_insn() and linux_after_insn() do. */
+extern void (*host_before_insn)(struct thread *thread);
+extern void (*host_after_insn)(struct thread *thread);
+
 /* The registers of a signal frame, and back. */
 void host_regs(const ucontext_t *context, struct regs *regs);
 

@@ -281,6 +281,52 @@ static void repeated_string(void)
 	PUT(0xf3, any(2) ? 0xaa : 0xab);
 }
 
+/* add [r15 + reg * scale + ...], rcx, or the other way round; in 32 bits where that is all of it. */
+static void indexed(void)
+{
+	const unsigned int reg = any_reg(), other = any_reg(), scale = any(4);
+	const bool narrow = !((uint64_t)world >> 32) && !any(4);
+
+	PUT(0x40 | (reg & 8 ? 1 : 0), 0xb8 | (reg & 7)); /* mov reg, few */
+	put32(any(16));
+	if (narrow)
+		PUT(0x67);
+	PUT(0x49 | (reg & 8 ? 2 : 0) | (other & 8 ? 4 : 0), any(2) ? 0x01 : 0x03,
+	    0x84 | (other & 7) << 3, scale << 6 | (reg & 7) << 3 | 7);
+	put32(MEMBER(scratch) + 128 + any(DATA_SIZE - 512));
+}
+
+/* Of a base that is any register: lea, and an access of some size. */
+static void based(void)
+{
+	static const uint8_t opcodes[] = {0x88, 0x8a, 0x89, 0x8b, 0x87};
+	const unsigned int reg = any_reg(), other = any_reg();
+
+	PUT(0x49 | (reg & 8 ? 4 : 0), 0x8d);
+	put_member(reg & 7, any_scratch());
+	if (!any(4))
+		PUT(0x66);
+	PUT(0x40 | any(2) << 3 | (reg & 8 ? 1 : 0) | (other & 8 ? 4 : 0),
+	    opcodes[any(sizeof(opcodes))], 0x44 | (other & 7) << 3,
+	    (reg & 7) == 4 ? 0x24 : 0x20 | (reg & 7), 4);
+}
+
+/* What FS says of itself, by constants and by registers. */
+static void in_fs(void)
+{
+	const unsigned int reg = any_reg(), base = any_reg();
+
+	if (any(2)) {
+		PUT(0x64, 0x48 | (reg & 8 ? 4 : 0), 0x03, 0x04 | (reg & 7) << 3, 0x25);
+		put32(0x10);
+		return;
+	}
+	PUT(0x40 | (base & 8 ? 1 : 0), 0xb8 | (base & 7));
+	put32(8);
+	PUT(0x64, 0x48 | (base & 8 ? 1 : 0) | (reg & 8 ? 4 : 0), 0x33, 0x44 | (reg & 7) << 3,
+	    0x20 | (base & 7), 8);
+}
+
 static void any_instruction(void)
 {
 	static void (*const kinds[])(void) = {
@@ -288,7 +334,8 @@ static void any_instruction(void)
 		shift,	       increment,	 conditional_move, immediate_rip_relative,
 		odd,	       lea_rip_relative, load_immediate,   push_pop,
 		alu_registers, alu_memory,	 vector_memory,	   repeated_string,
-		vector_wide,   arithmetic,
+		vector_wide,   arithmetic,	 indexed,	   based,
+		in_fs,
 	};
 
 	kinds[any(sizeof(kinds) / sizeof(*kinds))]();

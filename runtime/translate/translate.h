@@ -75,6 +75,10 @@ struct instrumentation {
  */
 bool translate_instrument(struct thread *thread, const struct instrumentation *does);
 
+/* What code with CORE_EXTRA_BREAKPOINTS asks about from now on, of @thread, the caller. */
+struct core_breakpoint_range;
+void translate_watch(struct thread *thread, const struct core_breakpoint_range *watched, size_t nr);
+
 /* From now on code with CORE_EXTRA_STOPS calls linux_at_breakpoint() before the instruction at @pc.
  * False: there are too many such places. With the translator locked. */
 bool translate_stop_at(uint64_t pc);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "runtime/translate/caches.h"
+#include "runtime/translate/filter.h"
 #include "runtime/translate/tables.h"
 
 /* What the two runs left behind, but for what lies below the stack pointer. */
@@ -253,6 +254,26 @@ static void run(const char *name, bool (*test)(uint64_t), unsigned int n, uint64
 	       i, first);
 }
 
+/* Apart from the others, since there can be few caches. */
+static int watch(unsigned int programs, uint64_t first)
+{
+	host_start();
+	if (!filter_possible()) {
+		printf("1..0 # SKIP the processor has no quick pext\n");
+		return 0;
+	}
+	printf("1..4\n");
+	run("there are caches for what is watched", has_watching_caches, 1, 0);
+	program_place(MAP_32BIT, PROT_READ | PROT_EXEC);
+	run("what is touched is met, in low memory", watches, programs, first << 20);
+	program_place(0, PROT_READ | PROT_EXEC);
+	run("what is touched is met, in high memory", watches, programs, first << 21);
+	program_place(0, PROT_READ | PROT_WRITE | PROT_EXEC);
+	run("what is touched is met, of programs that may be written to", watches, programs / 4 + 1,
+	    first << 22);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const unsigned int programs = argc > 1 ? strtoul(argv[1], NULL, 0) : 100;
@@ -260,6 +281,8 @@ int main(int argc, char **argv)
 		argc > 2 && *argv[2] ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc > 3 && !strcmp(argv[3], "watched"))
+		return watch(programs, first);
 	if (argc > 3)
 		be(argv[3]);
 	printf("1..19\n");

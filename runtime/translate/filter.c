@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Breakpoints on data, at speed. Before an instruction with operands in memory the address of each
+ * is compared with what is watched, and only what may touch that is executed alone and looked at:
+ *
+ *	mov %rcx, %gs:RCX
+ *	mov %gs:OFFSET, %rcx
+ *	lea DISP(BASE, %rcx), %rcx
+ *	nopl DISP32(%rcx, %rbp, 8)	0f 1f 84 e9 DISP32, of which the last five are jmp out
+ *	pext %gs:MASK, %rcx, %rcx
+ *	jrcxz -18			into the nop
+ *	mov %gs:RCX, %rcx
+ *
+ * So no flag changes. An operand may be watched if its address and the offset add up to something that
+ * has no bit of the mask. The offset makes of the watched addresses small numbers and, where there are
+ * several, differences; bits that none of these has are the mask. One place is found almost exactly by
+ * that, and of several far from each other the mask still has half the bits, or a quarter. Which offset and mask
+ * depends on the operand: an access of 8 bytes touches what lies 7 behind where it begins.
+ *
+ * The way out says where it comes from. What the program's state is there is found as for a signal
+ * (recover.c), so nothing has to be emitted for that.
+ */
+#include "runtime/translate/filter.h"
+
+#include "core/core.h"
+#include "runtime/fs.h"
+#include "runtime/translate/build.h"
+#include "runtime/translate/record.h"
+#include "runtime/translate/tables.h"
+#include "runtime/translate/vectors.h"
+
+bool filter_possible(void)
+{
+	return tables_index() == INDEX_PEXT;
+}
+
+/* ---- what is watched ---- */
+
+enum { SIZES = 8, LARGEST = 512 };
+
+/* Of accesses; others are taken for the next larger one. */
+static const uint16_t sizes[SIZES] = {1, 2, 4, 8, 16, 32, 64, LARGEST};
+
+/* All bits up to the highest that differs. */
+static uint64_t differing(uint64_t a, uint64_t b)
+{
+	const uint64_t different = a ^ b;
+
+	return different ? ~0UL >> __builtin_clzl(different) : 0;
+}
+
+/* Bits that some access of @size has, less @start, that touches something watched. */
+static uint64_t bits_of(const struct core_breakpoint_range *watched, size_t nr, uint32_t type,
+			unsigned int size, uint64_t start)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		const uint64_t first = watched[i].address - (size - 1) - start;
+		const uint64_t last = watched[i].address + watched[i].size - 1 - start;
+
+		if (!(watched[i].type & type))
+			continue;
+		bits |= first > last ? ~0UL : first | last | differing(first, last);
+	}
+	return bits;
+}
+
+static unsigned int number_of(uint64_t bits)
+{
+	unsigned int n = 0;
+
+	for (; bits; bits &= bits - 1)
+		n++;
+	return n;
+}
+
+static struct operand_filter filter_of(const struct core_breakpoint_range *watched, size_t nr,
+				       uint32_t type, unsigned int size)
+{
+	/* Nothing is at 0. */
+	struct operand_filter best = {.offset = 0, .mask = ~0UL};
+	bool any = false;
+
+	for (size_t i = 0; i < nr; i++) {
+		const uint64_t start = watched[i].address - (size - 1);
+		uint64_t mask;
+
+		if (!(watched[i].type & type))
+			continue;
+		mask = ~bits_of(watched, nr, type, size, start);
+		if (!any || number_of(mask) > number_of(best.mask))
+			best = (struct operand_filter){-start, mask};
+		any = true;
+	}
+	return best;
+}
+
+void translate_watch(struct thread *thread, const struct core_breakpoint_range *watched, size_t nr)
+{
+	_Static_assert(sizeof(thread->filters[0]) / sizeof(thread->filters[0][0]) == SIZES, "");
+
+	for (uint32_t access = ACCESS_R; access <= ACCESS_RW; access++)
+		for (unsigned int i = 0; i < SIZES; i++)
+			thread->filters[access - 1][i] = filter_of(watched, nr, access, sizes[i]);
+}
+
+static uint32_t filter_for(const struct insn_memory *m)
+{
+	unsigned int i = 0;
+
+	/* Of what is saved and restored the encoding does not tell the size. */
+	while (i < SIZES - 1 && (!m->size || sizes[i] < m->size))
+		i++;
+	return THREAD_FILTERS + sizeof(struct operand_filter) * (SIZES * (m->access - 1) + i);
+}
+
+/* ---- addresses ---- */
+
+/* lea DISP(%base, %index, scale), %to */
+static void emit_lea(struct builder *b, enum reg to, enum reg base, enum reg index, uint8_t scale,
+		     int32_t disp)
+{
+	const bool narrow = disp == (int8_t)disp;
+
+	emit8(b, 0x48 | (to & 8 ? 4 : 0) | (index & 8 ? 2 : 0) | (base & 8 ? 1 : 0));
+	emit8(b, 0x8d);
+	emit8(b, (narrow ? 0x40 : 0x80) | (to & 7) << 3 | 4);
+	emit8(b, scale << 6 | (index & 7) << 3 | (base & 7));
+	if (narrow)
+		emit8(b, (uint8_t)disp);
+	else
+		emit32(b, (uint32_t)disp);
+}
+
+/* Another register beside rcx, which it is in the slot of meanwhile. */
+struct helper {
+	enum reg reg;
+	uint8_t spill;
+	uint32_t slot;
+};
+
+static const struct helper helpers[] = {
+	{REG_RDX, SPILL_RDX, THREAD_RDX},
+	{REG_RAX, SPILL_RAX, THREAD_RAX},
+};
+
+/* How an address gets into rcx, beside the offset that is there already. */
+enum through {
+	THROUGH_NOTHING, /* of registers as they are */
+	THROUGH_COPY,	 /* rcx is one of them, and its value in the helper */
+	THROUGH_FS,	 /* the base of FS is in the helper */
+	THROUGH_ALL,	 /* all of it is in the helper: a constant, or 32 bits */
+	THROUGH_NOWHERE, /* it is not worth while: what it touches is always looked at */
+};
+
+static bool is_constant(const struct insn_memory *m)
+{
+	return m->base == INSN_NO_REGISTER && m->index == INSN_NO_REGISTER;
+}
+
+static enum through through_what(const struct insn *insn, const struct insn_memory *m)
+{
+	const bool of_rcx = record_registers(m) >> REG_RCX & 1;
+	const bool narrow = insn->prefixes & PREFIX_ADDRESS;
+
+	if (insn->prefixes & PREFIX_FS)
+		return narrow || of_rcx || m->index != INSN_NO_REGISTER || m->rip_relative ||
+				       !fits32(m->disp) || !fs_readable()
+			       ? THROUGH_NOWHERE
+			       : THROUGH_FS;
+	if (is_constant(m))
+		return THROUGH_ALL;
+	if (narrow)
+		return of_rcx ? THROUGH_NOWHERE : THROUGH_ALL;
+	return of_rcx ? THROUGH_COPY : THROUGH_NOTHING;
+}
+
+/* Of an operand without registers, or with 32 bits of them. */
+static void emit_all(struct builder *b, const struct insn_memory *m, enum reg to)
+{
+	const uint64_t address = record_static_address(&b->insn, m, b->pc);
+	const bool has_index = m->index != INSN_NO_REGISTER;
+
+	if (is_constant(m)) {
+		emit8(b, 0x48);
+		emit8(b, 0xb8 | to);
+		emit64(b, address);
+		return;
+	}
+	/* REX.W before it extends to 64 bits what has 32. */
+	emit8(b, 0x67);
+	emit8(b, 0x48 | (has_index && m->index & 8 ? 2 : 0) |
+			 (m->base != INSN_NO_REGISTER && m->base & 8 ? 1 : 0));
+	EMIT(b, 0x8d);
+	emit8(b, (m->base != INSN_NO_REGISTER ? 0x80 : 0) | to << 3 | 4);
+	emit8(b, m->scale << 6 | (has_index ? (m->index & 7) << 3 : 0x20) |
+			 (m->base != INSN_NO_REGISTER ? m->base & 7 : 5));
+	emit32(b, (uint32_t)m->disp);
+}
+
+/* Adds registers and displacement to rcx; @copy is where the program's rcx is. */
+static void emit_sum(struct builder *b, const struct insn_memory *m, enum reg copy)
+{
+	const uint8_t base = m->base == REG_RCX ? copy : m->base;
+	const uint8_t index = m->index == REG_RCX ? copy : m->index;
+	int32_t disp = (int32_t)m->disp;
+
+	if (base != INSN_NO_REGISTER) {
+		emit_lea(b, REG_RCX, base, REG_RCX, 0, disp);
+		disp = 0;
+	}
+	if (index != INSN_NO_REGISTER)
+		emit_lea(b, REG_RCX, REG_RCX, index, m->scale, disp);
+}
+
+static void emit_helper(struct builder *b, const struct insn_memory *m, enum through through,
+			const struct helper *helper)
+{
+	switch (through) {
+	case THROUGH_COPY:
+		emit_fill(b, helper->reg, THREAD_RCX);
+		break;
+	case THROUGH_FS: /* rdfsbase */
+		EMIT(b, 0xf3, 0x48, 0x0f, 0xae);
+		emit8(b, 0xc0 | helper->reg);
+		break;
+	case THROUGH_ALL:
+		emit_all(b, m, helper->reg);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Its offset and the address into rcx, whose own value is in its slot. */
+static void emit_address(struct builder *b, const struct insn_memory *m, enum through through,
+			 uint32_t offset)
+{
+	const struct helper *helper = &helpers[record_registers(m) >> REG_RDX & 1];
+
+	if (through == THROUGH_NOTHING) {
+		emit_fill(b, REG_RCX, offset);
+		emit_sum(b, m, REG_RCX);
+		return;
+	}
+	emit_spill(b, helper->reg, helper->slot);
+	mark_pc(b, b->pc, SPILL_RCX | helper->spill);
+	emit_helper(b, m, through, helper);
+	emit_fill(b, REG_RCX, offset);
+	if (through != THROUGH_COPY)
+		emit_lea(b, REG_RCX, helper->reg, REG_RCX, 0,
+			 through == THROUGH_FS ? (int32_t)m->disp : 0);
+	if (through == THROUGH_COPY)
+		emit_sum(b, m, helper->reg);
+	if (through == THROUGH_FS && m->base != INSN_NO_REGISTER)
+		emit_lea(b, REG_RCX, m->base, REG_RCX, 0, 0);
+	emit_fill(b, helper->reg, helper->slot);
+	mark_pc(b, b->pc, SPILL_RCX);
+}
+
+/* ---- operands ---- */
+
+static bool is_looked_at(const struct insn_memory *m)
+{
+	return m->access != ACCESS_NONE && !m->vsib;
+}
+
+static bool repeats(const struct insn *insn)
+{
+	const uint8_t op = insn->opcode;
+
+	return insn->prefixes & (PREFIX_REP | PREFIX_REPNE) && insn->encoding == INSN_LEGACY &&
+	       !insn->map && ((op >= 0xa4 && op <= 0xa7) || (op >= 0xaa && op <= 0xaf));
+}
+
+/* The rel32 of a way out. */
+static void emit_way_out(struct builder *b)
+{
+	emit32(b, 0);
+	b->lists->sites[b->nr_sites++] = (struct filter_site){b->at, here(b)};
+}
+
+static void emit_compare(struct builder *b, const struct insn_memory *m)
+{
+	const enum through through =
+		repeats(&b->insn) ? THROUGH_NOWHERE : through_what(&b->insn, m);
+	const uint32_t filter = filter_for(m);
+
+	if (through == THROUGH_NOWHERE) {
+		emit8(b, 0xe9);
+		emit_way_out(b);
+		return;
+	}
+	emit_address(b, m, through, filter + offsetof(struct operand_filter, offset));
+	EMIT(b, 0x0f, 0x1f, 0x84, 0xe9);
+	emit_way_out(b);
+	EMIT(b, 0x65, 0xc4, 0xe2, 0xf2, 0xf5, 0x0c, 0x25);
+	emit32(b, filter + offsetof(struct operand_filter, mask));
+	EMIT(b, 0xe3, 0xee);
+}
+
+void filter_before(struct builder *b)
+{
+	struct insn_effects e;
+	bool any = false;
+
+	if (!cache_filters(b->cache))
+		return;
+	insn_effects(&b->insn, &e);
+	for (unsigned int i = 0; i < e.nr_memory; i++) {
+		if (!is_looked_at(&e.memory[i]))
+			continue;
+		if (!any) {
+			vectors_take_back(b);
+			emit_spill(b, REG_RCX, THREAD_RCX);
+			mark_pc(b, b->pc, SPILL_RCX);
+		}
+		any = true;
+		emit_compare(b, &e.memory[i]);
+	}
+	if (!any)
+		return;
+	emit_fill(b, REG_RCX, THREAD_RCX);
+	mark_pc(b, b->pc, 0);
+}
+
+/*
+ *	lea site(%rip), %rcx; jmp *%gs:TOUCH
+ */
+void filter_late(struct builder *b)
+{
+	for (unsigned int i = 0; i < b->nr_sites; i++) {
+		const struct filter_site *site = &b->lists->sites[i];
+		const uint32_t relative = (uint32_t)(b->at - site->jump);
+
+		__builtin_memcpy(site->jump - 4, &relative, 4);
+		if (here(b) <= b->asked)
+			b->likewise = site->address;
+		EMIT(b, 0x48, 0x8d, 0x0d);
+		emit_relative(b, site->address);
+		EMIT(b, 0x65, 0xff, 0x24, 0x25);
+		emit32(b, THREAD_TOUCH);
+	}
+}
+
+/* ---- for the builder ---- */
+
+/* An instruction has three operands at most. */
+enum { MOST_OPERANDS = 3, CHECK_BYTES = 96, WAY_BYTES = 15 };
+
+bool filter_room(const struct builder *b)
+{
+	return b->nr_sites + MOST_OPERANDS <= FILTER_SITES;
+}
+
+unsigned int filter_bytes(const struct builder *b)
+{
+	if (!cache_filters(b->cache))
+		return 0;
+	return MOST_OPERANDS * (CHECK_BYTES + WAY_BYTES) + 18 +
+	       2 * VECTORS_MAX * VECTOR_MOVE_BYTES + WAY_BYTES * b->nr_sites;
+}
