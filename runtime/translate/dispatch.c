@@ -111,8 +111,9 @@ bool translate_init(const struct translate_memory *memory)
 static struct cache *exact_cache(uint64_t counted)
 {
 	const uint64_t floating = counted & CORE_KINDS_FLOATING ? 0 : CORE_KINDS_FLOATING;
+	const uint64_t traced = counted & CORE_KINDS_MODEL;
 	const struct instrumentation does = {
-		.counted = counted ? CORE_KINDS_EXACT & ~floating : 0,
+		.counted = counted ? (CORE_KINDS_EXACT & ~floating) | traced : 0,
 		.extras = CORE_EXTRA_BREAKPOINTS | CORE_EXTRA_STOPS | INSTRUMENT_STEPS,
 	};
 
@@ -125,7 +126,7 @@ static struct instrumentation possible(const struct instrumentation *wanted)
 	struct instrumentation does = *wanted;
 
 	if (does.extras & CORE_EXTRA_BREAKPOINTS &&
-	    (does.counted & CORE_KINDS_MODEL || !filter_possible() || !exact_cache(does.counted)))
+	    (!filter_possible() || !exact_cache(does.counted)))
 		does.extras |= INSTRUMENT_STEPS;
 	return does;
 }
