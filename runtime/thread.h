@@ -175,6 +175,12 @@ struct thread {
 			uint64_t type : 4;
 		} of[BRANCH_STACK_MAX];
 	} branches;
+
+	/* translate/recover.c: what is known of the program where its filters let it through last */
+	struct filtered {
+		uint64_t address; /* in the cache; 0: nothing */
+		uint64_t state[6];
+	} filtered[2];
 };
 
 _Static_assert(offsetof(struct thread, self) == THREAD_SELF, "");

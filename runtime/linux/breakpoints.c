@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Breakpoints on instructions and on data: of any number, at any place, of any length, since it is
- * not the processor that watches. A thread with breakpoints on data runs one instruction at a time
- * (CORE_EXTRA_BREAKPOINTS), and what each is going to touch is worked out before. For those on
- * instructions alone its code stops there (CORE_EXTRA_STOPS).
+ * not the processor that watches. A thread with breakpoints on data executes what may touch one
+ * alone (translate/filter.c), and what that is going to touch is worked out before. For those on
+ * instructions its code stops there (CORE_EXTRA_STOPS).
  *
  * As the processor has it, a breakpoint on an instruction is met before that is executed, and one
  * on data behind the access. Having been met, the first is passed over once: RF in the flags says

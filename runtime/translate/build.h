@@ -32,6 +32,11 @@ uint32_t build_step(struct cache *cache, uint64_t pc, struct build_fault *fault)
 struct state rehearse(struct cache *cache, const struct fragment *fragment, uint64_t address,
 		      uint8_t *buffer);
 
+/* As translate_recover(), of a thread that a filter has let through (recover.c), which remembers the
+ * last places; and that they are others now. */
+void recover_filtered(struct thread *thread, struct regs *regs, struct counts *counts);
+void recover_forget(struct thread *thread);
+
 /* From here on code is that of @pc. Returns the entry. */
 struct entry *add_entry(struct builder *b, uint64_t pc, uint32_t body, unsigned int level);
 

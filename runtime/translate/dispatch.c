@@ -57,6 +57,8 @@ static void prepare(struct thread *thread)
 	thread->leave = (void *)translate_leave;
 	thread->jump_miss = (void *)translate_jump_miss;
 	thread->return_miss = (void *)translate_return_miss;
+	thread->lookup_behind = NULL;
+	recover_forget(thread);
 	thread->inside = 0;
 }
 
@@ -120,13 +122,21 @@ static struct cache *exact_cache(uint64_t counted)
 	return caches_for(&does);
 }
 
+/* Whether @thread can come out of filtering code for what may touch something. */
+static bool has_exact_cache(struct thread *thread, uint64_t counted)
+{
+	const struct cache *cache = exact_cache(counted);
+
+	return cache && (!cache_traces(cache) || tracer_begin(thread));
+}
+
 /* What can be done at speed is. */
-static struct instrumentation possible(const struct instrumentation *wanted)
+static struct instrumentation possible(struct thread *thread, const struct instrumentation *wanted)
 {
 	struct instrumentation does = *wanted;
 
 	if (does.extras & CORE_EXTRA_BREAKPOINTS &&
-	    (!filter_possible() || !exact_cache(does.counted)))
+	    (!filter_possible() || !has_exact_cache(thread, does.counted)))
 		does.extras |= INSTRUMENT_STEPS;
 	return does;
 }
@@ -150,7 +160,7 @@ static bool instrument(struct thread *thread, const struct instrumentation *does
 
 bool translate_instrument(struct thread *thread, const struct instrumentation *wanted)
 {
-	const struct instrumentation does = possible(wanted);
+	const struct instrumentation does = possible(thread, wanted);
 
 	thread->lookup_behind = NULL;
 	return instrument(thread, &does);
@@ -176,6 +186,8 @@ static void empty(struct cache *cache)
 	cache_disconnect(cache);
 	while (someone_inside(cache))
 		sys(__NR_sched_yield);
+	for (struct thread *t = threads; t; t = t->next)
+		recover_forget(t);
 	cache_empty(cache);
 	__atomic_store_n(&emptying, 0, __ATOMIC_SEQ_CST);
 }
@@ -551,7 +563,7 @@ static void come_to_touch(struct thread *thread)
 	struct counts counts;
 
 	regs.rip = thread->cache;
-	translate_recover(thread, &regs, &counts);
+	recover_filtered(thread, &regs, &counts);
 	thread->regs = regs;
 	counts.vectors = 0; /* enter.S has seen to them */
 	translate_count(thread, &counts, NULL);

@@ -132,17 +132,63 @@ static enum translate_place recover_way_out(const struct thread *thread, const s
 	return TRANSLATE_INSIDE;
 }
 
+static struct state state_at(struct cache *cache, const struct fragment *f, uint64_t rip)
+{
+	uint8_t buffer[FRAGMENT_BYTES];
+	struct state state = rehearse(cache, f, rip, buffer);
+	const uint32_t offset = (uint32_t)(rip - (uint64_t)cache->lookup.code) - f->start;
+
+	/* Who passes a stop goes in behind it. */
+	state.counts.begun = state.begun || offset < f->behind_stop;
+	return state;
+}
+
 static void recover_fragment(const struct thread *thread, struct cache *cache,
 			     const struct fragment *f, struct regs *regs, struct counts *counts)
 {
-	uint8_t buffer[FRAGMENT_BYTES];
-	const struct state state = rehearse(cache, f, regs->rip, buffer);
-	const uint32_t offset = (uint32_t)(regs->rip - (uint64_t)cache->lookup.code) - f->start;
+	const struct state state = state_at(cache, f, regs->rip);
 
 	*counts = state.counts;
-	/* Who passes a stop goes in behind it. */
-	counts->begun = state.begun || offset < f->behind_stop;
 	apply(thread, state, regs);
+}
+
+/* Finds it, or makes room. */
+static struct filtered *filtered_at(struct thread *thread, uint64_t address)
+{
+	struct filtered *known = thread->filtered;
+
+	if (known[0].address == address)
+		return &known[0];
+	if (known[1].address != address) {
+		known[1] = known[0];
+		return &known[0];
+	}
+	return &known[1];
+}
+
+void recover_filtered(struct thread *thread, struct regs *regs, struct counts *counts)
+{
+	struct filtered *known = filtered_at(thread, regs->rip);
+	struct cache *cache = cache_at(regs->rip);
+	struct state state;
+
+	_Static_assert(sizeof(state) == sizeof(known->state), "");
+	if (known->address != regs->rip) {
+		state = state_at(cache,
+				 cache_fragment_at(cache, (uint32_t)(regs->rip -
+								     (uint64_t)cache->lookup.code)),
+				 regs->rip);
+		known->address = regs->rip;
+		__builtin_memcpy(known->state, &state, sizeof(state));
+	}
+	__builtin_memcpy(&state, known->state, sizeof(state));
+	*counts = state.counts;
+	apply(thread, state, regs);
+}
+
+void recover_forget(struct thread *thread)
+{
+	thread->filtered[0].address = thread->filtered[1].address = 0;
 }
 
 /* On its way out, all of the fragment has been counted, or traced. */
