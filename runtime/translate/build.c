@@ -250,6 +250,7 @@ static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct bui
 	b->fragment = f;
 	if (!(flags & FRAGMENT_STEP) && begins_hot(b, pc))
 		flags |= FRAGMENT_CHECKED;
+	flags |= filter_flags(b->cache, pc);
 	*f = (struct fragment){
 		.pc = pc,
 		.start = b->cache->code_next,

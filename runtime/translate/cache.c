@@ -407,6 +407,7 @@ static void reset(struct cache *cache)
 	cache->nr_targets = FIRST_EXIT;
 	cache->nr_exits = 1;
 	cache->nr_pages = 0;
+	__builtin_memset(cache->each, 0, sizeof(cache->each));
 	cache->meta->head = (struct slots_head){.mask = FIRST_SLOTS - 1};
 }
 

@@ -67,6 +67,7 @@ enum fragment_flag {
 	FRAGMENT_CHECKED = 16, /* compares the program's code with what it was made from */
 	FRAGMENT_STEP = 8,     /* one instruction, made to be executed once */
 	FRAGMENT_STOP = 4,     /* begins with an exit: stops.h */
+	FRAGMENT_EACH = 32,    /* compares each operand by itself: filter.c */
 };
 
 enum { FRAGMENT_PAGES = 4 };
@@ -167,6 +168,7 @@ struct cache {
 	uint32_t popped_miss; /* within return_miss, for a target that is popped already */
 	uint64_t populated;   /* bytes of the arrays, in this process */
 	uint64_t there[CACHE_ARRAYS]; /* how far they are populated; 0: not yet */
+	uint64_t each[16];	      /* by some bits of pc: where fragments are FRAGMENT_EACH */
 	uint64_t pages_there[6];      /* as bits, which of the pages of memory of `pages` */
 };
 

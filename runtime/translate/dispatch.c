@@ -362,6 +362,17 @@ static void go_slowly(struct thread *thread)
 	}
 }
 
+/* It has let through what touches nothing. */
+static void tell_filter(struct thread *thread)
+{
+	struct cache *cache = (struct cache *)thread->lookup_behind;
+
+	lock_take(&lock);
+	filter_was_wrong(cache, (uint32_t)(thread->cache - (uint64_t)cache->lookup.code),
+			 thread->regs.rip);
+	lock_give(&lock);
+}
+
 /* Before each instruction that is executed alone. False: there is something to be delivered. */
 static bool before_insn(struct thread *thread)
 {
@@ -373,6 +384,8 @@ static bool before_insn(struct thread *thread)
 	    cache->does.extras & (CORE_EXTRA_BREAKPOINTS | CORE_EXTRA_STOPS) &&
 	    !linux_before_insn(thread))
 		return false;
+	if (thread->lookup_behind && !thread->touches.nr)
+		tell_filter(thread);
 	if (cache_is_slow(cache_of(thread)) &&
 	    thread->events.extras & (CORE_EXTRA_BRANCH_STACK | CORE_EXTRA_CALL_STACK))
 		linux_branch_before(thread);

@@ -99,7 +99,8 @@ struct builder {
 	uint8_t theirs;	    /* vector registers that are the program's at the moment: vectors.h */
 	struct count count;
 	struct trace trace;
-	unsigned int nr_sites; /* of filters */
+	unsigned int nr_sites;	   /* of filters, */
+	struct filter_known known; /* and what they know */
 
 	struct draft *draft; /* NULL in a rehearsal */
 	struct lists *lists;

@@ -25,6 +25,7 @@
 #include "core/core.h"
 #include "runtime/fs.h"
 #include "runtime/translate/build.h"
+#include "runtime/translate/count_near.h"
 #include "runtime/translate/record.h"
 #include "runtime/translate/tables.h"
 #include "runtime/translate/vectors.h"
@@ -36,10 +37,10 @@ bool filter_possible(void)
 
 /* ---- what is watched ---- */
 
-enum { SIZES = 8, LARGEST = 512 };
+enum { SIZES = 8, TOGETHER = 128, LARGEST = 512 };
 
 /* Of accesses; others are taken for the next larger one. */
-static const uint16_t sizes[SIZES] = {1, 2, 4, 8, 16, 32, 64, LARGEST};
+static const uint16_t sizes[SIZES] = {1, 4, 8, 16, 32, 64, TOGETHER, LARGEST};
 
 /* All bits up to the highest that differs. */
 static uint64_t differing(uint64_t a, uint64_t b)
@@ -300,6 +301,106 @@ static void emit_compare(struct builder *b, const struct insn_memory *m)
 	EMIT(b, 0xe3, 0xee);
 }
 
+/* ---- what is compared together ---- */
+
+/* Operands that are reached from a register as it is. */
+static bool goes_together(const struct builder *b, const struct insn_memory *m)
+{
+	return !(b->fragment->flags & FRAGMENT_EACH) && m->base != INSN_NO_REGISTER &&
+	       m->index == INSN_NO_REGISTER && m->size && m->size <= TOGETHER / 2 &&
+	       !(b->insn.prefixes & (PREFIX_FS | PREFIX_ADDRESS)) && !repeats(&b->insn) &&
+	       m->disp > -(1 << 30) && m->disp < 1 << 30;
+}
+
+static bool is_known(const struct builder *b, const struct insn_memory *m)
+{
+	const int64_t from = b->known.from[m->base];
+
+	return b->known.registers >> m->base & 1 && m->disp >= from &&
+	       m->disp + m->size <= from + TOGETHER;
+}
+
+/* What is on both sides of the operand, for those that come. */
+static struct insn_memory around(struct builder *b, const struct insn_memory *m)
+{
+	struct insn_memory all = *m;
+
+	all.disp -= TOGETHER / 2;
+	all.size = TOGETHER;
+	all.access = ACCESS_RW;
+	b->known.registers |= 1 << m->base;
+	b->known.from[m->base] = (int32_t)all.disp;
+	return all;
+}
+
+void filter_entry(struct builder *b)
+{
+	if (insn_is_call(&b->insn) || (b->count.pairs && count_is_marked(b, MARK_ENTERED)))
+		b->known.registers = 0;
+}
+
+bool filter_may_enter(const struct builder *b)
+{
+	return !b->known.registers;
+}
+
+void filter_after(struct builder *b)
+{
+	struct insn_effects e;
+	int32_t by;
+
+	if (!b->known.registers)
+		return;
+	if (b->insn.class != INSN_PLAIN && b->insn.class != INSN_JCC) {
+		b->known.registers = 0;
+		return;
+	}
+	insn_effects(&b->insn, &e);
+	if (e.written >> REG_RSP & 1 && trace_moves_rsp(&b->insn, &by)) {
+		b->known.from[REG_RSP] -= by;
+		e.written &= ~(1 << REG_RSP);
+	}
+	b->known.registers &= ~e.written;
+}
+
+/* Lines of code, and not fragments: in those of what follows others will begin. */
+static uint64_t *each_word(struct cache *cache, uint64_t pc)
+{
+	return &cache->each[pc >> 12 & 15];
+}
+
+static uint64_t each_bit(uint64_t pc)
+{
+	return 1UL << (pc >> 6 & 63);
+}
+
+unsigned int filter_flags(struct cache *cache, uint64_t pc)
+{
+	return cache_filters(cache) && *each_word(cache, pc) & each_bit(pc) ? FRAGMENT_EACH : 0;
+}
+
+/* Whether it is not one of those that are always let through. */
+static bool is_comparison(const uint8_t *behind)
+{
+	static const uint8_t nop[] = {0x0f, 0x1f, 0x84, 0xe9};
+
+	for (unsigned int i = 0; i < sizeof(nop); i++)
+		if (behind[(int)i - 8] != nop[i])
+			return false;
+	return true;
+}
+
+void filter_was_wrong(struct cache *cache, uint32_t offset, uint64_t pc)
+{
+	struct fragment *f = cache_fragment_at(cache, offset);
+
+	if (!f || f->flags & FRAGMENT_EACH || !is_comparison(cache->lookup.code + offset))
+		return;
+	*each_word(cache, pc) |= each_bit(pc);
+	*each_word(cache, f->pc) |= each_bit(f->pc);
+	cache_kill(cache, f);
+}
+
 void filter_before(struct builder *b)
 {
 	struct insn_effects e;
@@ -309,7 +410,10 @@ void filter_before(struct builder *b)
 		return;
 	insn_effects(&b->insn, &e);
 	for (unsigned int i = 0; i < e.nr_memory; i++) {
-		if (!is_looked_at(&e.memory[i]))
+		struct insn_memory m = e.memory[i];
+		const bool together = goes_together(b, &m);
+
+		if (!is_looked_at(&m) || (together && is_known(b, &m)))
 			continue;
 		if (!any) {
 			vectors_take_back(b);
@@ -317,7 +421,9 @@ void filter_before(struct builder *b)
 			mark_pc(b, b->pc, SPILL_RCX);
 		}
 		any = true;
-		emit_compare(b, &e.memory[i]);
+		if (together)
+			m = around(b, &m);
+		emit_compare(b, &m);
 	}
 	if (!any)
 		return;

@@ -7,9 +7,16 @@
 #include <stdint.h>
 
 struct builder;
+struct cache;
 
 /* Operands of a fragment that are compared. */
 enum { FILTER_SITES = 96 };
+
+/* What need not be compared again: from so far behind what a register has at the moment, 128 bytes. */
+struct filter_known {
+	uint16_t registers;
+	int32_t from[16];
+};
 
 struct filter_site {
 	uint8_t *jump;	  /* behind the rel32 of the way out */
@@ -19,8 +26,18 @@ struct filter_site {
 /* Whether the processor has what filters are made of. */
 bool filter_possible(void);
 
-/* Before the instruction at hand. */
+/* Where the instruction at hand may be come to by others, nothing is known. Else they may not. */
+void filter_entry(struct builder *b);
+bool filter_may_enter(const struct builder *b);
+
+/* Around the instruction at hand. */
 void filter_before(struct builder *b);
+void filter_after(struct builder *b);
+
+/* At the beginning of a fragment, of its flags. And: what the code at @offset, where the program is at @pc,
+ * has let through has touched nothing. With the translator locked. */
+unsigned int filter_flags(struct cache *cache, uint64_t pc);
+void filter_was_wrong(struct cache *cache, uint32_t offset, uint64_t pc);
 
 /* Behind the fragment's end. */
 void filter_late(struct builder *b);

@@ -111,9 +111,11 @@ enum next emit_insn(struct builder *b)
 
 	emit_miss_in_reach(b);
 	mark_pc(b, b->pc, 0);
+	filter_entry(b);
 	if (b->draft)
-		b->draft->insns[b->nr_insns] = (struct position){
-			b->pc, offset_here(b), count_level(b), count_may_enter(b)};
+		b->draft->insns[b->nr_insns] =
+			(struct position){b->pc, offset_here(b), count_level(b),
+					  count_may_enter(b) && filter_may_enter(b)};
 	b->begin = b->at;
 	filter_before(b);
 	if (b->count.kinds)
@@ -144,5 +146,6 @@ enum next emit_insn(struct builder *b)
 		count_after(b);
 	if (b->trace.on)
 		trace_after(b);
+	filter_after(b);
 	return next;
 }

@@ -69,8 +69,7 @@ static bool repeats(const struct insn *insn)
 	return is_string(insn) && insn->prefixes & (PREFIX_REP | PREFIX_REPNE);
 }
 
-/* By how much a plain instruction moves rsp, if it does in a way that is known. */
-static bool moves_rsp(const struct insn *insn, int32_t *by)
+bool trace_moves_rsp(const struct insn *insn, int32_t *by)
 {
 	const uint8_t op = insn->opcode, reg = insn->modrm >> 3 & 7;
 	const int32_t size = insn->prefixes & PREFIX_OPERAND ? 2 : 8;
@@ -200,7 +199,7 @@ static struct ahead take_ahead(struct builder *b, struct group *g, const struct 
 		return ahead;
 	for (unsigned int i = 0; i < LOOK_INSNS && insn.class == INSN_PLAIN; i++) {
 		see(&ahead, &insn, &e);
-		if (moves_rsp(&insn, &by)) {
+		if (trace_moves_rsp(&insn, &by)) {
 			moved = true;
 			e.written &= ~(1 << REG_RSP);
 		}
@@ -471,7 +470,7 @@ void trace_after(struct builder *b)
 		trace_close(b);
 		return;
 	}
-	if (moves_rsp(&b->insn, &by)) {
+	if (trace_moves_rsp(&b->insn, &by)) {
 		t->rsp += by;
 		e.written &= ~(1 << REG_RSP);
 	}

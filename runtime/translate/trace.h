@@ -74,6 +74,10 @@ void trace_entry(struct builder *b);
 /* The instruction at hand leaves the fragment. */
 void trace_leave(struct builder *b);
 
+/* By how much a plain instruction moves rsp, if it does in a way that is known. */
+struct insn;
+bool trace_moves_rsp(const struct insn *insn, int32_t *by);
+
 /* No other follows. */
 void trace_close(struct builder *b);
 
