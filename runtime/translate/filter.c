@@ -17,6 +17,11 @@
  * that, and of several far from each other the mask still has half the bits, or a quarter. Which offset and mask
  * depends on the operand: an access of 8 bytes touches what lies 7 behind where it begins.
  *
+ * Operands that are reached from a register as it is are near each other mostly. So what is compared is
+ * all that lies 64 bytes on both sides of one, and others that lie there are not compared any more, until
+ * the register changes, or others may come in. Where that lets through what touches nothing, the
+ * fragment is made anew and compares each operand (filter_was_wrong()).
+ *
  * The way out says where it comes from. What the program's state is there is found as for a signal
  * (recover.c), so nothing has to be emitted for that.
  */
