@@ -244,6 +244,12 @@ static const struct perf_event_attr looking = {
 	.exclude_hv = 1,
 };
 
+static bool is_modelled(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_HARDWARE && (attr->config == PERF_COUNT_HW_CPU_CYCLES ||
+						    attr->config == PERF_COUNT_HW_CACHE_MISSES);
+}
+
 struct told {
 	uint64_t counts[WATCHES + 1];
 	size_t size;
@@ -261,6 +267,8 @@ static void run(const struct perf_event_attr *attrs, int nr, const struct perf_e
 	begin_area();
 	attr.size = sizeof(attr);
 	attr.disabled = attr.exclude_kernel = attr.exclude_hv = 1;
+	attr.sample_type = PERF_SAMPLE_IP;
+	attr.precise_ip = attr.sample_period ? 2 : 0;
 	fds[0] = open_here(&attr, -1);
 	for (int i = 0; i < nr; i++)
 		fds[i + 1] = open_here(&attrs[i], fds[0]);
@@ -268,6 +276,8 @@ static void run(const struct perf_event_attr *attrs, int nr, const struct perf_e
 	assert_ptr_not_equal(ring, MAP_FAILED);
 	for (int i = 1; i < nr; i++)
 		assert_int_equal(ioctl(fds[i + 1], PERF_EVENT_IOC_SET_OUTPUT, fds[1]), 0);
+	if (!is_modelled(other))
+		assert_int_equal(ioctl(fds[0], PERF_EVENT_IOC_SET_OUTPUT, fds[1]), 0);
 	for (int i = 0; i < nr; i++)
 		ioctl(fds[i + 1], PERF_EVENT_IOC_ENABLE, 0);
 	ioctl(fds[0], PERF_EVENT_IOC_ENABLE, 0);
@@ -283,12 +293,6 @@ static void run(const struct perf_event_attr *attrs, int nr, const struct perf_e
 		close(fds[i]);
 	if (slowly)
 		close(looks);
-}
-
-static bool is_modelled(const struct perf_event_attr *attr)
-{
-	return attr->type == PERF_TYPE_HARDWARE && (attr->config == PERF_COUNT_HW_CPU_CYCLES ||
-						    attr->config == PERF_COUNT_HW_CACHE_MISSES);
 }
 
 static void hits_are_told_alike(void **state)
