@@ -69,6 +69,8 @@ static bool is_fault(const siginfo_t *info)
 {
 	if (info->si_signo == SIGTRAP && info->si_code == TRAP_PERF)
 		return false; /* of an event: event_host.c */
+	if (info->si_signo == SIGILL && info->si_code == SI_KERNEL)
+		return false; /* of a call that only the kernel's own uprobes may make: uretprobe(2) */
 	switch (info->si_signo) {
 	case SIGSEGV:
 	case SIGBUS:

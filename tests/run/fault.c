@@ -157,6 +157,7 @@ SITE(enter_frame, "enter $16, $0")
 SITE(table_lookup, "xlat")
 SITE(masked_store, "maskmovdqu %xmm1, %xmm0")
 SITE(legacy_call, "int $0x80")
+SITE(probe_call, "syscall")
 /* clang-format on */
 
 char forbidden_page[2 * 4096] __attribute__((aligned(4096)));
@@ -496,6 +497,16 @@ static void fetch(void)
 }
 
 /* What `int $0x80` does depends on the kernel's configuration; it does the same natively. */
+/* uretprobe(2), which answers by a signal who is not on the kernel's own page of such calls. */
+static void probe_returned(void)
+{
+	tell_little = true;
+	before[RAX] = 335;
+	AT(probe_call);
+	say("  from %s: %ld\n", place(after[RCX]), (long)after[RAX]);
+	tell_little = false;
+}
+
 static void legacy(void)
 {
 	before[RAX] = 20; /* getpid */
@@ -508,6 +519,7 @@ static void legacy(void)
 		if (i != RAX && after[i] != before[i])
 			say("  then %s %s\n", names[i], place(after[i]));
 	fresh();
+	probe_returned();
 }
 
 #define FAULT_CASE(name)                                                                           \
