@@ -119,15 +119,37 @@ static int64_t event_fstat(struct thread *thread, struct syscall *call, uint64_t
 	return stat_event(thread, call, 1);
 }
 
-/* How C libraries make fstat: an empty path. With any other an event is no folder. */
-static int64_t event_fstatat(struct thread *thread, struct syscall *call, uint64_t event)
+/*
+ * How C libraries make fstat: an empty path, or none at all from Linux 6.11 on. With any other an
+ * event is no folder.
+ */
+static bool path_is_empty(const struct syscall *call, uint64_t flags)
 {
 	char path[1];
 
+	return flags & AT_EMPTY_PATH && (!call->args[1] || !copy_string_in(path, call->args[1], 1));
+}
+
+static int64_t event_fstatat(struct thread *thread, struct syscall *call, uint64_t event)
+{
 	(void)event;
-	if (!(call->args[3] & AT_EMPTY_PATH) || copy_string_in(path, call->args[1], 1))
+	return path_is_empty(call, call->args[3]) ? stat_event(thread, call, 2) : EVENT_CALL_OTHER;
+}
+
+static int64_t event_statx(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	struct syscall changed = *call;
+	struct statx file;
+
+	(void)event;
+	if (!path_is_empty(call, call->args[2]))
 		return EVENT_CALL_OTHER;
-	return stat_event(thread, call, 2);
+	changed.args[4] = (uint64_t)&file;
+	int64_t result = syscall_pass(thread, &changed);
+	if (result)
+		return result;
+	file.stx_mode = S_IRUSR | S_IWUSR;
+	return copy_out(call->args[4], &file, sizeof(file));
 }
 
 /* ---- closing ---- */
@@ -258,6 +280,7 @@ static const struct concerned {
 	[__NR_select] = {.whole = event_select},
 	[__NR_sendfile] = {.error = EINVAL, .at = 1},
 	[__NR_splice] = {.error = EINVAL},
+	[__NR_statx] = {.handler = event_statx},
 	[__NR_tee] = {.error = EINVAL},
 	[__NR_vmsplice] = {.error = EBADF},
 	[__NR_write] = {.error = EINVAL},

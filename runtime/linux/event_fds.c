@@ -119,7 +119,9 @@ static uint64_t look_up(uint64_t fd, uint64_t known)
 		return 0;
 	if (S_ISFIFO(file.st_mode) && arena_events())
 		event = find_inode(file.st_ino);
-	if (event && (sys(__NR_fstatfs, fd, &fs) || fs.f_type != PIPEFS_MAGIC))
+	/* What was opened by a path of it for its name alone (O_PATH) can do nothing either. */
+	if (event && (sys(__NR_fstatfs, fd, &fs) || fs.f_type != PIPEFS_MAGIC ||
+		      sys(__NR_fcntl, fd, F_GETFL) & O_PATH))
 		event = 0;
 	remember_found(fd, event ? event : PLAIN, before, known);
 	return event;

@@ -7,6 +7,7 @@
 
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
+#include "runtime/linux/event_fds.h"
 #include "runtime/linux/listing.h"
 #include "runtime/linux/maps_files.h"
 #include "runtime/linux/self_comm.h"
@@ -158,6 +159,15 @@ static bool follows(const struct path_call *how, const struct syscall *call)
 	}
 }
 
+/* The kernel opens no event by a path of its descriptor: what was opened was the pipe. */
+static bool opened_event(const char *path, int64_t fd)
+{
+	const char *name = strrchr(path, '/');
+	uint64_t number;
+
+	return listing_number(name ? name + 1 : path, &number) && event_of_fd((uint64_t)fd);
+}
+
 static bool opens(uint32_t number)
 {
 	return number == __NR_open || number == __NR_openat || number == __NR_openat2;
@@ -196,6 +206,11 @@ int64_t sys_path(struct thread *thread, struct syscall *call)
 		call->args[how->path] = (uint64_t)path;
 	result = syscall_pass(thread, call);
 	if (result >= 0 && opens((uint32_t)call->number)) {
+		if (opened_event(path, result)) {
+			event_fds_forget((uint64_t)result, (uint64_t)result);
+			sys(__NR_close, result);
+			return -ENXIO;
+		}
 		self_memory_opened(path, result);
 		self_comm_opened(path);
 		if (maps_files_named(path, (size_t)length))

@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -44,6 +46,8 @@ static void case_read(void)
 
 static void case_what_cannot_be_done(void)
 {
+	struct statx extended;
+	char *volatile no_path = NULL;
 	struct stat file;
 	int fd = own_faults(), number;
 
@@ -59,6 +63,30 @@ static void case_what_cannot_be_done(void)
 	TRY(ioctl(fd, 0x1234, 0));
 	need(!fstat(fd, &file));
 	say("mode %o, size %d\n", (unsigned int)file.st_mode, (int)file.st_size);
+	need(!statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &extended));
+	say("mode %o, size %d\n", extended.stx_mode, (int)extended.stx_size);
+	TRY(statx(fd, "", 0, STATX_BASIC_STATS, &extended));
+	TRY(statx(fd, "x", AT_EMPTY_PATH, STATX_BASIC_STATS, &extended));
+	TRY(statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, nowhere));
+	/* From Linux 6.11 on. */
+	if (!syscall(SYS_newfstatat, fd, no_path, &file, AT_EMPTY_PATH))
+		say("mode %o\n", (unsigned int)file.st_mode);
+}
+
+static void case_open_by_its_path(void)
+{
+	char path[32];
+	int fd = own_faults(), named;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	TRY(open(path, O_RDONLY));
+	TRY(open(path, O_RDWR | O_CLOEXEC));
+	TRY(open(path, O_WRONLY));
+	named = open(path, O_PATH);
+	say("named: %d\n", named >= 0);
+	TRY(read(named, path, 8));
+	fault(10);
+	say("counts: %d\n", count_of(fd) >= 10);
 }
 
 static void case_ioctl(void)
@@ -226,9 +254,14 @@ static void case_faults_that_end_in_a_signal(void)
 }
 
 const struct test_case cases[] = {
-	{"read", case_read},   {"what_cannot_be_done", case_what_cannot_be_done},
-	{"ioctl", case_ioctl}, {"fcntl", case_fcntl},
-	{"open", case_open},   {"groups", case_groups},
-	{"prctl", case_prctl}, {"faults_that_end_in_a_signal", case_faults_that_end_in_a_signal},
+	{"read", case_read},
+	{"what_cannot_be_done", case_what_cannot_be_done},
+	{"open_by_its_path", case_open_by_its_path},
+	{"ioctl", case_ioctl},
+	{"fcntl", case_fcntl},
+	{"open", case_open},
+	{"groups", case_groups},
+	{"prctl", case_prctl},
+	{"faults_that_end_in_a_signal", case_faults_that_end_in_a_signal},
 	{NULL, NULL},
 };
