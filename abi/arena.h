@@ -68,7 +68,8 @@ struct arena_header {
 
 	/*
 	 * Tickets: who waits for the monitor to have seen what has happened (CONTROL_SETTLE) adds 1
-	 * to `asked`, and waits until `answered`, a futex, has come to that.
+	 * to `asked`, says which ticket that is, and waits until `answered`, a futex, has come to it.
+	 * What was sent before by whoever has an earlier one has been done by then, too.
 	 */
 	uint32_t asked, answered;
 

@@ -52,11 +52,12 @@ struct control_message {
 	uint32_t event, generation;
 	/* CONTROL_WATCH: the process, by core_task.process, */
 	uint64_t process;
-	int32_t pid;	/* as it sees itself, */
-	uint32_t page;	/* a page that it has; 0: not yet */
-	uint32_t own;	/* 1: it is the sender */
-	uint32_t owner; /* CONTROL_MAPPED, CONTROL_HELD_UP */
-	uint64_t inode; /* CONTROL_OPEN */
+	int32_t pid;	 /* as it sees itself, */
+	uint32_t page;	 /* a page that it has; 0: not yet */
+	uint32_t own;	 /* 1: it is the sender */
+	uint32_t owner;	 /* CONTROL_MAPPED, CONTROL_HELD_UP */
+	uint32_t ticket; /* CONTROL_SETTLE */
+	uint64_t inode;	 /* CONTROL_OPEN */
 	/* CONTROL_KEPT, CONTROL_KEPT_IOCTL */
 	uint32_t act, group, request;
 	uint64_t argument;

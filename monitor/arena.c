@@ -44,16 +44,13 @@ static struct arena_header *header(void)
 	return (void *)arena.memory;
 }
 
-uint32_t arena_asked(void)
-{
-	return __atomic_load_n(&header()->asked, __ATOMIC_SEQ_CST);
-}
-
-void arena_answer(uint32_t asked)
+void arena_answer(uint32_t ticket)
 {
 	uint32_t *answered = &header()->answered;
 
-	__atomic_store_n(answered, asked, __ATOMIC_SEQ_CST);
+	if ((int32_t)(ticket - __atomic_load_n(answered, __ATOMIC_RELAXED)) <= 0)
+		return;
+	__atomic_store_n(answered, ticket, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 

@@ -343,12 +343,11 @@ void events_settle(void)
 		;
 }
 
-static void settle(void)
+/* What has been given out as well has its messages on their way perhaps. */
+static void settle(uint32_t ticket)
 {
-	uint32_t asked = arena_asked();
-
 	events_settle();
-	arena_answer(asked);
+	arena_answer(ticket);
 }
 
 /* ---- the socket ---- */
@@ -381,7 +380,7 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 		arena_woken();
 		break;
 	case CONTROL_SETTLE:
-		settle();
+		settle(message->ticket);
 		break;
 	case CONTROL_WATCH:
 		watch_task(message, fd, sender);

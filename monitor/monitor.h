@@ -76,9 +76,8 @@ bool arena_abandoned(uint32_t page);
 /* The process that was to take the page over is gone. */
 void arena_free(uint32_t page);
 void arena_discard(uint64_t offset, uint64_t size);
-/* The tickets of CONTROL_SETTLE: all that were given out, and that these have been served. */
-uint32_t arena_asked(void);
-void arena_answer(uint32_t asked);
+/* The ticket of a CONTROL_SETTLE has been served, and so have those before. */
+void arena_answer(uint32_t ticket);
 
 /* One more of CONTROL_WAKE has been done. */
 void arena_woken(void);

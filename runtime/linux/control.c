@@ -176,6 +176,13 @@ void control_settle_wakes(void)
 		control_settle();
 }
 
+static bool monitor_is_gone(void)
+{
+	struct pollfd look = {.fd = descriptors.monitor};
+
+	return sys(__NR_poll, &look, 1, 0) == 1;
+}
+
 /* @turns: of a tenth of a second each. */
 static bool settle(unsigned int turns)
 {
@@ -184,19 +191,23 @@ static bool settle(unsigned int turns)
 		int64_t seconds, nanoseconds;
 	} limit = {0, LIMIT_NS};
 	struct arena_header *header = arena_header();
-	uint32_t ticket, answered;
+	struct control_message message = {.what = CONTROL_SETTLE};
+	uint32_t answered;
 
 	if (!header)
 		return false;
-	ticket = __atomic_add_fetch(&header->asked, 1, __ATOMIC_SEQ_CST);
-	if (!control_send(&(struct control_message){.what = CONTROL_SETTLE}, -1))
+	message.ticket = __atomic_add_fetch(&header->asked, 1, __ATOMIC_SEQ_CST);
+	if (!control_send(&message, -1))
 		return false;
 	while (turns) {
 		answered = __atomic_load_n(&header->answered, __ATOMIC_ACQUIRE);
-		if ((int32_t)(answered - ticket) >= 0)
+		if ((int32_t)(answered - message.ticket) >= 0)
 			return true;
-		turns -= sys(__NR_futex, &header->answered, FUTEX_WAIT, answered, &limit) ==
-			 -ETIMEDOUT;
+		if (sys(__NR_futex, &header->answered, FUTEX_WAIT, answered, &limit) != -ETIMEDOUT)
+			continue;
+		if (monitor_is_gone())
+			return false;
+		turns--;
 	}
 	return false;
 }

@@ -325,6 +325,39 @@ static void case_leader_closed(void)
 	say_group("alone", fds[1]);
 }
 
+static void *open_and_read(void *nothing)
+{
+	unsigned long wrong = 0;
+
+	for (uint64_t i = 0; i < 100; i++) {
+		struct values values = {0};
+		int fds[2];
+
+		open_both(fds, false);
+		both(1, (int)i);
+		need(read(fds[0], &values, sizeof(values)) > 0);
+		wrong += values.entry[0] != 1 || values.entry[1] != i;
+		close(fds[1]);
+		close(fds[0]);
+	}
+	(void)nothing;
+	return (void *)wrong;
+}
+
+/* None takes what another one has been told for an answer of its own. */
+static void case_by_many_at_once(void)
+{
+	pthread_t threads[4];
+	void *wrong;
+
+	for (int i = 0; i < 4; i++)
+		need(!pthread_create(&threads[i], NULL, open_and_read, NULL));
+	for (int i = 0; i < 4; i++) {
+		pthread_join(threads[i], &wrong);
+		say("%lu\n", (unsigned long)wrong);
+	}
+}
+
 static void case_filter(void)
 {
 	struct perf_event_attr leader = breakpoint(), member = tracepoint();
@@ -729,6 +762,7 @@ const struct test_case cases[] = {
 	{"switch", case_switch},
 	{"switch_led_by_a_tracepoint", case_switch_led_by_a_tracepoint},
 	{"leader_closed", case_leader_closed},
+	{"by_many_at_once", case_by_many_at_once},
 	{"filter", case_filter},
 	{"program", case_program},
 	{"read_by_others", case_read_by_others},
