@@ -181,15 +181,13 @@ static void close_pipe(struct pipe *pipe)
 static void close_event(uint32_t event)
 {
 	struct pipe *pipe = &events.pipes[event];
-
 	const bool keeps = core_event(event)->keeps;
 
 	feeds_end(event, pipe->generation);
 	close_pipe(pipe);
 	core_close(event, pipe->generation);
-	/* Its members are by themselves now, and on if they were. */
 	if (keeps)
-		feeds_kept(0, true, CORE_KEPT_SWITCH);
+		feeds_without_leader(event);
 }
 
 /* The write end of the pipe that somebody has got for an event; -1: nobody can read it any more. */

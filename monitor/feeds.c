@@ -18,7 +18,8 @@
 struct feed {
 	int fd; /* -1: none */
 	uint32_t event, generation;
-	bool counts; /* it is kept: core_host_kept() */
+	uint32_t leader; /* of its group when it came: it is that now, too, or the event itself */
+	bool counts;	 /* it is kept: core_host_kept() */
 };
 
 static struct {
@@ -85,8 +86,13 @@ void feed_add(const struct control_message *message, int fd)
 		close(fd);
 		return;
 	}
-	*feed = (struct feed){fd, message->event, message->generation,
-			      message->what == CONTROL_KEEP};
+	*feed = (struct feed){
+		.fd = fd,
+		.event = message->event,
+		.generation = message->generation,
+		.leader = core_event(message->event)->leader,
+		.counts = message->what == CONTROL_KEEP,
+	};
 	ready.data.u64 = READY(READY_FEED, (uint64_t)(feed - all.feeds));
 	if (epoll_ctl(all.epoll, EPOLL_CTL_ADD, fd, &ready) < 0) {
 		close(fd);
@@ -112,12 +118,20 @@ static bool is_kept(const struct feed *feed)
 	return feed->fd >= 0 && feed->counts && events_is(feed->event, feed->generation);
 }
 
+static bool is_of_group(const struct feed *feed, uint32_t leader)
+{
+	/* What is known here alone: of thousands most are of other groups. */
+	if (feed->leader != leader && feed->event != leader)
+		return false;
+	return core_event(feed->event)->leader == leader;
+}
+
 /* Of @event, a name, or of the group that it is in; 0: of any. */
 static bool is_meant(const struct feed *feed, uint64_t event, bool group)
 {
 	if (!event || core_name(feed->event, feed->generation) == event)
 		return true;
-	return group && core_event(feed->event)->leader == core_named(event)->leader;
+	return group && is_of_group(feed, core_named(event)->leader);
 }
 
 /* It is by itself to the kernel, and counts while ours would: when its leader is on, too. */
@@ -147,12 +161,25 @@ void feeds_kept(uint64_t event, bool group, enum core_kept what)
 	for (size_t i = 0; i < all.nr; i++) {
 		const struct feed *feed = &all.feeds[i];
 
-		if (!is_kept(feed) || !is_meant(feed, event, group))
+		if (!is_meant(feed, event, group) || !is_kept(feed))
 			continue;
 		if (what == CORE_KEPT_SWITCH)
 			follow_state(feed);
 		if (what == CORE_KEPT_RESET)
 			ioctl(feed->fd, PERF_EVENT_IOC_RESET, 0);
+		read_kept(feed);
+	}
+}
+
+void feeds_without_leader(uint32_t leader)
+{
+	for (size_t i = 0; i < all.nr; i++) {
+		struct feed *feed = &all.feeds[i];
+
+		if (feed->leader != leader || !is_kept(feed) || is_of_group(feed, leader))
+			continue;
+		feed->leader = feed->event;
+		follow_state(feed);
 		read_kept(feed);
 	}
 }
@@ -190,8 +217,8 @@ void feed_ioctl(const struct control_message *message, int fd)
 	for (size_t i = 0; i < all.nr; i++) {
 		const struct feed *feed = &all.feeds[i];
 
-		if (is_kept(feed) &&
-		    is_meant(feed, core_name(message->event, message->generation), false))
+		if (is_meant(feed, core_name(message->event, message->generation), false) &&
+		    is_kept(feed))
 			answer(message, make_ioctl(feed->fd, message, fd) < 0 ? -errno : 0);
 	}
 }
