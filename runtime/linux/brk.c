@@ -72,7 +72,6 @@ int64_t sys_brk(struct thread *thread, struct syscall *call)
 	uint64_t result;
 	bool empty, grown;
 
-	memory_changed();
 	brk_lock();
 	empty = PAGE_UP(heap.end) == heap.start;
 	grown = set(call->args[0]);

@@ -34,12 +34,13 @@ struct file {
 	uint64_t device, inode; /* of the memfd: the number may be another file's by now */
 	int pid;
 	bool read;
-	uint32_t changes; /* memory_changes when it was written */
+	uint32_t changes; /* of the program's memory, by the time that it was written */
 	char path[PATH];  /* in /proc */
 };
 
 static struct file files[FILES];
 static unsigned int nr_open;
+static uint32_t changes;
 struct lock maps_files_lock;
 
 bool maps_files_named(const char *path, size_t length)
@@ -233,11 +234,12 @@ static int64_t open_again(int fd, uint64_t flags)
 	return sys(__NR_openat, AT_FDCWD, link, flags | O_CLOEXEC);
 }
 
-/* Under the number @fd comes what @memory has, to be read only. */
-static bool replace(int fd, int memory)
+/* Under the number @fd, opened with @how, comes what @memory has, to be read only. */
+static bool replace(int fd, int64_t how, int memory)
 {
 	const int64_t flags = sys(__NR_fcntl, fd, F_GETFD);
-	const int64_t read_only = open_again(memory, O_RDONLY);
+	const int64_t read_only =
+		open_again(memory, O_RDONLY | (how & (O_APPEND | O_NONBLOCK | O_NOATIME)));
 	const bool done = read_only >= 0 &&
 			  sys(__NR_dup3, read_only, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0) == fd;
 
@@ -261,27 +263,48 @@ static struct file *with_number(int fd)
 	return NULL;
 }
 
-static void remember(int fd, int pid, const char *path, uint32_t changes)
+/* Who closes one does not say so. */
+static void drop_closed(void)
+{
+	for (unsigned int i = 0; i < FILES; i++)
+		if (files[i].open && !is_memfd_of(files[i].fd, &files[i]))
+			drop(&files[i]);
+}
+
+/* Likewise, as all below; NULL: there are too many. */
+static struct file *place_for(int fd)
 {
 	struct file *file = with_number(fd);
-	struct stat memfd;
 
-	if (sys(__NR_fstat, fd, &memfd))
-		return;
+	if (file)
+		return file;
+	if (nr_open == FILES)
+		drop_closed();
 	for (unsigned int i = 0; i < FILES && !file; i++)
 		if (!files[i].open)
 			file = &files[i];
+	if (file)
+		__atomic_add_fetch(&nr_open, 1, __ATOMIC_RELAXED);
+	return file;
+}
+
+static void remember(int fd, int pid, const char *path, uint32_t when)
+{
+	struct stat memfd;
+	struct file *file;
+
+	if (sys(__NR_fstat, fd, &memfd))
+		return;
+	file = place_for(fd);
 	if (!file)
 		return;
-	if (!file->open)
-		__atomic_add_fetch(&nr_open, 1, __ATOMIC_RELAXED);
 	*file = (struct file){
 		.open = true,
 		.fd = fd,
 		.device = memfd.st_dev,
 		.inode = memfd.st_ino,
 		.pid = pid,
-		.changes = changes,
+		.changes = when,
 	};
 	memcpy(file->path, path, sizeof(file->path));
 }
@@ -289,7 +312,7 @@ static void remember(int fd, int pid, const char *path, uint32_t changes)
 void maps_files_opened(int fd)
 {
 	const int64_t flags = sys(__NR_fcntl, fd, F_GETFL);
-	const uint32_t changes = memory_changes;
+	const uint32_t when = __atomic_load_n(&changes, __ATOMIC_RELAXED);
 	char path[PATH];
 	int memory, pid;
 
@@ -301,14 +324,14 @@ void maps_files_opened(int fd)
 	/* From here on: a child of fork(2) has no descriptor more. */
 	lock_take(&maps_files_lock);
 	memory = (int)sys(__NR_memfd_create, "maps", MFD_CLOEXEC);
-	if (memory >= 0 && write_view(pid, memory, fd) && replace(fd, memory))
-		remember(fd, pid, path, changes);
+	if (memory >= 0 && write_view(pid, memory, fd) && replace(fd, flags, memory))
+		remember(fd, pid, path, when);
 	if (memory >= 0)
 		sys(__NR_close, memory);
 	lock_give(&maps_files_lock);
 }
 
-/* The one that @fd is; who has closed it has not said so. With the lock held. */
+/* The one that @fd is. */
 static struct file *find(int fd)
 {
 	struct file *file = with_number(fd);
@@ -320,10 +343,22 @@ static struct file *find(int fd)
 	return file;
 }
 
-/* Whether what was written when it was opened is what the kernel would say now. */
+/* Whether what was written when it was opened is what the kernel would say now. What pages there are changes without
+ * calls. */
 static bool is_new(const struct file *file)
 {
-	return !file->read && file->changes == memory_changes && maps_is_own(file->pid);
+	return !file->read && file->changes == __atomic_load_n(&changes, __ATOMIC_RELAXED) &&
+	       !strcmp(strrchr(file->path, '/'), "/maps") && maps_is_own(file->pid);
+}
+
+/* Whether the process of what has been opened so has ended: what is left of it has no memory. */
+static bool has_ended(int64_t from)
+{
+	char byte;
+
+	if (from < 0)
+		return from == -ENOENT;
+	return !sys(__NR_pread64, from, &byte, 1, 0);
 }
 
 static void write_again(const struct file *file)
@@ -332,8 +367,12 @@ static void write_again(const struct file *file)
 	const int64_t to = open_again(file->fd, O_RDWR);
 
 	/* Another thread may have given the number to another file. */
-	if (from >= 0 && to >= 0 && is_memfd_of((int)to, file))
-		write_view(file->pid, (int)to, (int)from);
+	if (to >= 0 && is_memfd_of((int)to, file)) {
+		if (has_ended(from))
+			sys(__NR_ftruncate, to, 0);
+		else if (from >= 0)
+			write_view(file->pid, (int)to, (int)from);
+	}
 	if (from >= 0)
 		sys(__NR_close, from);
 	if (to >= 0)
@@ -368,6 +407,60 @@ static bool find_path(int fd, char path[PATH])
 		memcpy(path, file->path, PATH);
 	lock_give(&maps_files_lock);
 	return file;
+}
+
+static void copied(int fd, int to)
+{
+	struct file *file, *copy;
+
+	lock_take(&maps_files_lock);
+	file = find(fd);
+	copy = file ? place_for(to) : NULL;
+	if (copy) {
+		*copy = *file;
+		copy->fd = to;
+	}
+	lock_give(&maps_files_lock);
+}
+
+static bool is_copying(const struct syscall *call)
+{
+	return (uint32_t)call->number != __NR_fcntl || call->args[1] == F_DUPFD ||
+	       call->args[1] == F_DUPFD_CLOEXEC;
+}
+
+void maps_files_called(const struct syscall *call, int64_t result)
+{
+	switch ((uint32_t)call->number) {
+	case __NR_brk:
+	case __NR_madvise:
+	case __NR_mbind:
+	case __NR_mlock:
+	case __NR_mlock2:
+	case __NR_mlockall:
+	case __NR_mmap:
+	case __NR_mprotect:
+	case __NR_mremap:
+	case __NR_munlock:
+	case __NR_munlockall:
+	case __NR_munmap:
+	case __NR_pkey_mprotect:
+	case __NR_prctl:
+	case __NR_remap_file_pages:
+	case __NR_shmat:
+	case __NR_shmdt:
+		__atomic_add_fetch(&changes, 1, __ATOMIC_RELAXED);
+		break;
+	case __NR_dup:
+	case __NR_dup2:
+	case __NR_dup3:
+	case __NR_fcntl:
+		if (result >= 0 && maps_files_any() && is_copying(call))
+			copied((int)call->args[0], (int)result);
+		break;
+	default:
+		break;
+	}
 }
 
 /* Of what only needs to be looked up: where to, and of what size. */
@@ -414,6 +507,16 @@ int64_t sys_fstat(struct thread *thread, struct syscall *call)
 
 	if (maps_files_any() && maps_files_stat(call, &result))
 		return result;
+	return syscall_pass(thread, call);
+}
+
+/* It has no end that could be known before it is read. */
+int64_t sys_lseek(struct thread *thread, struct syscall *call)
+{
+	char path[PATH];
+
+	if (call->args[2] > SEEK_CUR && maps_files_any() && find_path((int)call->args[0], path))
+		return -EINVAL;
 	return syscall_pass(thread, call);
 }
 

@@ -20,6 +20,9 @@ bool maps_files_named(const char *path, size_t length);
 /* The program has opened one, perhaps, as @fd: that number is its view from now on, if there is any. */
 void maps_files_opened(int fd);
 
+/* The program has made @call: its memory may be otherwise now, or a view have another number as well. */
+void maps_files_called(const struct syscall *call, int64_t result);
+
 /* Whether there may be any open. */
 bool maps_files_any(void);
 

@@ -20,8 +20,6 @@
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
 
-uint32_t memory_changes;
-
 /* Whether any range may be watched; a look without the lock saves the lock in most programs. */
 static bool any_watched;
 /* Whether any shared mapping of a file may ever have been code. */

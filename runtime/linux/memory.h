@@ -31,14 +31,6 @@ struct thread;
 /* Where those of programs end; of the last page below the kernel lets nobody have anything. */
 #define ADDRESS_MAX (1UL << 47)
 
-/* How often a call of the program may have changed its memory map. */
-extern uint32_t memory_changes;
-
-static inline void memory_changed(void)
-{
-	__atomic_add_fetch(&memory_changes, 1, __ATOMIC_RELAXED);
-}
-
 /*
  * What can only be executed gets PROT_READ from the kernel, as the processor has it anyway where no
  * protection key forbids it: the translator reads code.

@@ -147,7 +147,6 @@ int64_t sys_mmap(struct thread *thread, struct syscall *call)
 {
 	int64_t result = memory_map_call(thread, call);
 
-	memory_changed();
 	if (!sys_failed(result)) {
 		semaphores_mapped(thread, (uint64_t)result, (uint64_t)result + call->args[1]);
 		event_mapped(thread, (uint64_t)result, call->args[1]);
@@ -174,7 +173,6 @@ int64_t sys_munmap(struct thread *thread, struct syscall *call)
 	bool own;
 	int64_t result;
 
-	memory_changed();
 	if (!pages(start, call->args[1], &end))
 		return syscall_pass(thread, call);
 	window_freed(start, end);
@@ -242,10 +240,8 @@ static int64_t protect(struct thread *thread, struct syscall *call)
 
 int64_t sys_mprotect(struct thread *thread, struct syscall *call)
 {
-	int64_t result;
+	int64_t result = protect(thread, call);
 
-	memory_changed();
-	result = protect(thread, call);
 	if (!result)
 		event_mapped(thread, call->args[0], call->args[1]);
 	return result;
@@ -283,7 +279,6 @@ int64_t sys_mremap(struct thread *thread, struct syscall *call)
 	bool own = false, own_to = false, some, some_to = false;
 	int64_t result;
 
-	memory_changed();
 	if (!pages(start, call->args[1], &end))
 		return syscall_pass(thread, call);
 	some = known(start, end, &own);
@@ -348,7 +343,6 @@ int64_t sys_shmat(struct thread *thread, struct syscall *call)
 {
 	int64_t result = syscall_pass(thread, call);
 
-	memory_changed();
 	if (!sys_failed(result))
 		event_mapped_whole(thread, (uint64_t)result);
 	return result;
@@ -361,7 +355,6 @@ int64_t sys_shmdt(struct thread *thread, struct syscall *call)
 	const struct range *range;
 	uint64_t start = call->args[0], end;
 
-	memory_changed();
 	if (result)
 		return result;
 	translate_lock();

@@ -12,6 +12,7 @@
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_joined.h"
 #include "runtime/linux/files.h"
+#include "runtime/linux/maps_files.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/pointers.h"
 #include "runtime/linux/seccomp.h"
@@ -50,6 +51,7 @@ static syscall_handler *const handlers[] = {
 
 	/* files that are not what the kernel says */
 	[__NR_fstat] = sys_fstat,
+	[__NR_lseek] = sys_lseek,
 	[__NR_preadv] = sys_read_vector,
 	[__NR_preadv2] = sys_read_vector,
 	[__NR_readv] = sys_read_vector,
@@ -224,6 +226,7 @@ static int64_t make_once(struct thread *thread)
 		result = seccomp_refused(thread, &call);
 	else
 		result = make(thread, &call);
+	maps_files_called(&call, result);
 	event_joined_forward();
 	tasks_update(thread);
 	return result;

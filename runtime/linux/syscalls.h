@@ -82,7 +82,7 @@ syscall_handler sys_path;
 syscall_handler sys_ptrace;
 
 /* maps_files.c; also preadv and preadv2 */
-syscall_handler sys_fstat, sys_read_vector;
+syscall_handler sys_fstat, sys_lseek, sys_read_vector;
 
 /* memory_calls.c; memory_map_call: mmap(2) of which nobody is told */
 int64_t memory_map_call(struct thread *thread, struct syscall *call);

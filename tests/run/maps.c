@@ -230,6 +230,108 @@ static void case_when_it_is_read(void)
 	say("unmapped: %s\n", has(at));
 }
 
+static unsigned int lines_between(const char *from, const char *to)
+{
+	struct line line;
+	unsigned int nr = 0;
+
+	for (const char *at = text; *at; at = strchr(at, '\n') + 1)
+		nr += parse(at, &line) && line.start >= (unsigned long)from &&
+		      line.end <= (unsigned long)to;
+	return nr;
+}
+
+/* So it does of what no call has mapped, or another one than mmap(2) has parted. */
+static void case_when_something_else_has_changed(void)
+{
+	enum { PAGES = 64 };
+	char *at = map_apart(PAGES * PAGE, PROT_READ | PROT_WRITE);
+	int fd = open("/proc/self/maps", O_RDONLY);
+	char start[32];
+
+	need(mlock(at + PAGE, PAGE) == 0);
+	read_all(fd, PAGE);
+	say("locked: %u\n", lines_between(at, at + PAGES * PAGE));
+	fd = open("/proc/self/maps", O_RDONLY);
+	need(munlock(at + PAGE, PAGE) == 0);
+	read_all(fd, PAGE);
+	say("unlocked: %u\n", lines_between(at, at + PAGES * PAGE));
+	fd = open("/proc/self/maps", O_RDONLY);
+	need(madvise(at + PAGE, PAGE, MADV_DONTFORK) == 0);
+	read_all(fd, PAGE);
+	say("advised: %u\n", lines_between(at, at + PAGES * PAGE));
+	need(madvise(at, PAGES * PAGE, MADV_NOHUGEPAGE) == 0);
+	need(madvise(at, PAGES * PAGE, MADV_DOFORK) == 0);
+	fd = open("/proc/self/smaps", O_RDONLY);
+	memset(at, 1, PAGES * PAGE);
+	read_all(fd, PAGE);
+	snprintf(start, sizeof(start), "%08lx-", (unsigned long)at);
+	need(strstr(text, start));
+	say("touched: %.24s\n", strstr(strstr(text, start), "Rss:"));
+}
+
+/* It is one file, whatever its numbers. */
+static void case_other_numbers(void)
+{
+	enum { MANY = 40 };
+	const int fd = open("/proc/self/maps", O_RDONLY);
+	const int others[] = {dup(fd), dup2(fd, 50), dup3(fd, 51, O_CLOEXEC),
+			      fcntl(fd, F_DUPFD, 60)};
+	int many[MANY];
+	struct stat file;
+	char *at;
+
+	close(fd);
+	for (int i = 0; i < 4; i++) {
+		at = map_apart(PAGE, PROT_READ);
+		need(lseek(others[i], 0, SEEK_SET) == 0);
+		read_all(others[i], PAGE);
+		need(fstat(others[i], &file) == 0);
+		say("%s, %o\n", has(at), file.st_mode);
+	}
+	for (int i = 0; i < 4; i++)
+		close(others[i]);
+	/* Numbers that are not used again. */
+	for (int i = 0; i < MANY; i++)
+		need((many[i] = open("/proc/self/maps", O_RDONLY)) >= 0);
+	for (int i = 0; i < MANY; i++)
+		close(many[i]);
+	for (int i = 0; i < MANY; i++)
+		need((many[i] = open("/dev/null", O_RDONLY)) >= 0);
+	many[0] = open("/proc/self/maps", O_RDONLY);
+	at = map_apart(PAGE, PROT_READ);
+	read_all(many[0], PAGE);
+	say("%s\n", has(at));
+}
+
+/* Who has no memory any more has no maps. */
+static void case_of_one_that_has_ended(void)
+{
+	int go[2], fds[2], status;
+	char byte, path[64];
+	pid_t child;
+
+	need(pipe(go) == 0);
+	child = fork();
+	if (child == 0) {
+		close(go[1]);
+		_exit(read(go[0], &byte, 1) != 0);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/maps", child);
+	fds[0] = open(path, O_RDONLY);
+	fds[1] = open(path, O_RDONLY);
+	say("while it lives: %d\n", read_all(fds[1], PAGE) > 0);
+	close(go[1]);
+	need(waitid(P_PID, (id_t)child, NULL, WEXITED | WNOWAIT) == 0);
+	for (int i = 0; i < 2; i++) {
+		need(lseek(fds[i], 0, SEEK_SET) == 0);
+		say("ended: %zu\n", read_all(fds[i], PAGE));
+	}
+	need(waitpid(child, &status, 0) == child);
+	/* A negative errno value of some kernels is an end, too. */
+	say("gone: %d\n", read(fds[0], &byte, 1) <= 0);
+}
+
 /* In pieces it is the same as at once. */
 static void case_in_pieces(void)
 {
@@ -297,6 +399,10 @@ static void case_looked_at(void)
 	}
 	fd = open("/proc/self/maps", O_RDONLY);
 	say("%#x\n", fcntl(fd, F_GETFD));
+	for (int i = SEEK_SET; i <= SEEK_HOLE; i++)
+		say("%s\n", errno_name(lseek(fd, 0, i) < 0 ? errno : 0));
+	fd = open("/proc/self/maps", O_RDONLY | O_APPEND | O_NONBLOCK);
+	say("%#x\n", fcntl(fd, F_GETFL));
 	fd = open("/proc/self/maps", O_PATH);
 	say("%s\n", errno_name(read(fd, text, 1) < 0 ? errno : 0));
 	say("%s\n", result_name(open("/proc/self/maps", O_RDONLY | O_DIRECTORY)));
@@ -486,6 +592,9 @@ const struct test_case cases[] = {
 	{"code_that_is_written", case_code_that_is_written},
 	{"smaps", case_smaps},
 	{"when_it_is_read", case_when_it_is_read},
+	{"when_something_else_has_changed", case_when_something_else_has_changed},
+	{"other_numbers", case_other_numbers},
+	{"of_one_that_has_ended", case_of_one_that_has_ended},
 	{"in_pieces", case_in_pieces},
 	{"inherited", case_inherited},
 	{"looked_at", case_looked_at},
