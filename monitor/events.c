@@ -183,9 +183,9 @@ static void close_event(uint32_t event)
 	struct pipe *pipe = &events.pipes[event];
 	const bool keeps = core_event(event)->keeps;
 
-	feeds_end(event, pipe->generation);
 	close_pipe(pipe);
 	core_close(event, pipe->generation);
+	feeds_closed(event, pipe->generation);
 	if (keeps)
 		feeds_without_leader(event);
 }

@@ -20,6 +20,7 @@ struct feed {
 	uint32_t event, generation;
 	uint32_t leader; /* of its group when it came: it is that now, too, or the event itself */
 	bool counts;	 /* it is kept: core_host_kept() */
+	bool closed;	 /* without a descriptor its event goes on until it is unmapped, untold */
 };
 
 static struct {
@@ -43,26 +44,43 @@ void feeds_close(void)
 	all.epoll = -1;
 }
 
-void feeds_end(uint32_t event, uint32_t generation)
+static void end(struct feed *feed)
 {
+	epoll_ctl(all.epoll, EPOLL_CTL_DEL, feed->fd, NULL);
+	close(feed->fd);
+	feed->fd = -1;
+}
+
+void feeds_closed(uint32_t event, uint32_t generation)
+{
+	const bool goes_on = events_is(event, generation);
+
 	for (size_t i = 0; i < all.nr; i++) {
 		struct feed *feed = &all.feeds[i];
 
 		if (feed->fd < 0 || feed->event != event || feed->generation != generation)
 			continue;
-		epoll_ctl(all.epoll, EPOLL_CTL_DEL, feed->fd, NULL);
-		close(feed->fd);
-		feed->fd = -1;
+		feed->closed = true;
+		if (!goes_on)
+			end(feed);
 	}
+}
+
+static void end_unmapped(struct feed *feed)
+{
+	if (feed->fd >= 0 && feed->closed && !events_is(feed->event, feed->generation))
+		end(feed);
 }
 
 static struct feed *free_feed(void)
 {
 	struct feed *grown;
 
-	for (size_t i = 0; i < all.nr; i++)
+	for (size_t i = 0; i < all.nr; i++) {
+		end_unmapped(&all.feeds[i]);
 		if (all.feeds[i].fd < 0)
 			return &all.feeds[i];
+	}
 	grown = realloc(all.feeds, (all.nr + 1) * sizeof(*grown));
 	if (!grown)
 		return NULL;

@@ -18,8 +18,8 @@ void feeds_close(void);
 
 /* CONTROL_FED, CONTROL_KEEP, of an event that is there: @fd is taken over. */
 void feed_add(const struct control_message *message, int fd);
-/* The event is about to be closed. */
-void feeds_end(uint32_t event, uint32_t generation);
+/* Nobody has a descriptor of the event any more: it has ended, unless it is mapped. */
+void feeds_closed(uint32_t event, uint32_t generation);
 
 /* Feed @index may have something to tell. */
 void feed_ready(uint32_t index);

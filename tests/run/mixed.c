@@ -325,6 +325,32 @@ static void case_leader_closed(void)
 	say_group("alone", fds[1]);
 }
 
+/* It is there, and in its group, as long as it is mapped. */
+static void case_closed_while_it_is_mapped(void)
+{
+	struct perf_event_attr leader = breakpoint(), member = tracepoint();
+	int fds[2];
+	void *ring;
+
+	member.sample_period = 1;
+	open_group(fds, &leader, &member);
+	ring = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
+	need(ring != MAP_FAILED);
+	both(1, 2);
+	close(fds[1]);
+	both(1, 2);
+	say_group("mapped", fds[0]);
+	munmap(ring, 2 * PAGE);
+	say_group("unmapped", fds[0]);
+	/* What has been kept for it has room for another. */
+	for (int i = 0; i < 2; i++) {
+		fds[1] = open_event(&member, 0, -1, fds[0], 0);
+		settle();
+		both(0, 3);
+		say_group("another", fds[0]);
+	}
+}
+
 static void *open_and_read(void *nothing)
 {
 	unsigned long wrong = 0;
@@ -762,6 +788,7 @@ const struct test_case cases[] = {
 	{"switch", case_switch},
 	{"switch_led_by_a_tracepoint", case_switch_led_by_a_tracepoint},
 	{"leader_closed", case_leader_closed},
+	{"closed_while_it_is_mapped", case_closed_while_it_is_mapped},
 	{"by_many_at_once", case_by_many_at_once},
 	{"filter", case_filter},
 	{"program", case_program},
