@@ -28,11 +28,16 @@ int descriptors_raise(int fd, bool cloexec)
 		uint64_t now, max;
 	} limit;
 	int64_t raised = sys(__NR_fcntl, fd, command, HANDOVER_DESCRIPTORS);
+	uint64_t below = HANDOVER_DESCRIPTORS;
 
-	if (raised == -EINVAL && !sys(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, &limit) &&
-	    limit.now < HANDOVER_DESCRIPTORS)
-		for (uint64_t from = limit.now - 1; from > 2 && raised < 0; from--)
-			raised = sys(__NR_fcntl, fd, command, from);
+	/* None from there on is free, be it that the limit leaves none. */
+	if ((raised == -EINVAL || raised == -EMFILE) &&
+	    !sys(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, &limit)) {
+		if (limit.now < below)
+			below = limit.now;
+		for (uint64_t from = below; from > 3 && raised < 0; from--)
+			raised = sys(__NR_fcntl, fd, command, from - 1);
+	}
 	if (raised >= 0)
 		sys(__NR_close, fd);
 	return (int)raised;

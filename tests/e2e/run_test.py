@@ -271,7 +271,7 @@ def case_close_range_leaves_what_exec_needs():
 
 
 def case_a_low_limit_on_descriptors():
-    for limit in (9, 20, 64):
+    for limit in (9, 20, 64, *range(999, 1005)):
         same('sh', '-c', 'ulimit -n %d; readlink /proc/self/exe; ls /proc/self/fd | wc -l; '
                          'sh -c "echo again"' % limit)
 
