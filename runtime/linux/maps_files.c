@@ -254,6 +254,19 @@ static void drop(struct file *file)
 	__atomic_sub_fetch(&nr_open, 1, __ATOMIC_RELAXED);
 }
 
+/*
+ * Without the lock, which is held while a view is written: nobody else who reads is to wait for that. What is
+ * not there yet, its number nobody has been told.
+ */
+static bool may_be(int fd)
+{
+	for (unsigned int i = 0; i < FILES; i++)
+		if (__atomic_load_n(&files[i].open, __ATOMIC_RELAXED) &&
+		    __atomic_load_n(&files[i].fd, __ATOMIC_RELAXED) == fd)
+			return true;
+	return false;
+}
+
 /* With the lock held. */
 static struct file *with_number(int fd)
 {
@@ -384,6 +397,8 @@ void maps_files_read(int fd, uint64_t offset)
 	int64_t from = (int64_t)offset;
 	struct file *file;
 
+	if (!may_be(fd))
+		return;
 	lock_take(&maps_files_lock);
 	file = with_number(fd);
 	if (file && offset == MAPS_FILES_POSITION)
@@ -401,6 +416,8 @@ static bool find_path(int fd, char path[PATH])
 {
 	const struct file *file;
 
+	if (!may_be(fd))
+		return false;
 	lock_take(&maps_files_lock);
 	file = find(fd);
 	if (file)
@@ -413,6 +430,8 @@ static void copied(int fd, int to)
 {
 	struct file *file, *copy;
 
+	if (!may_be(fd))
+		return;
 	lock_take(&maps_files_lock);
 	file = find(fd);
 	copy = file ? place_for(to) : NULL;
