@@ -25,6 +25,9 @@
 #ifndef PIPEFS_MAGIC
 #define PIPEFS_MAGIC 0x50495045
 #endif
+#ifndef SPLICE_F_NONBLOCK
+#define SPLICE_F_NONBLOCK 2 /* linux/splice.h, which is the kernel's own */
+#endif
 
 enum { REMEMBERED = 65536 };
 
@@ -213,6 +216,15 @@ void event_fds_forget(uint64_t first, uint64_t last)
 	lock_give(&event_fds_lock);
 }
 
+/* Without waiting, whatever @fd is by now. */
+static int64_t take_bytes(uint64_t fd, const struct vector *vector)
+{
+	const int64_t n = sys(__NR_preadv2, fd, vector, 1, -1, -1, RWF_NOWAIT);
+
+	/* Of pipes it can be asked since Linux 6.4. */
+	return n == -EOPNOTSUPP ? sys(__NR_vmsplice, fd, vector, 1, SPLICE_F_NONBLOCK) : n;
+}
+
 bool event_fd_drain(uint64_t fd, uint64_t event)
 {
 	char bytes[64];
@@ -224,7 +236,7 @@ bool event_fd_drain(uint64_t fd, uint64_t event)
 	 * if the slot is another event's by now. */
 	__atomic_store_n(&core_named(event)->woken, 0, __ATOMIC_SEQ_CST);
 	do {
-		n = sys(__NR_preadv2, fd, &vector, 1, -1, -1, RWF_NOWAIT);
+		n = take_bytes(fd, &vector);
 		any |= n > 0;
 	} while (n == sizeof(bytes));
 	return any;

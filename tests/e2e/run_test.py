@@ -366,6 +366,39 @@ def case_a_filter_that_is_older_than_a_call():
         equal(run(*filtered, TALLY, 'run', '--', plain).returncode, 126)
 
 
+# Is told of an event, looks until there is nothing more, and waits.
+POLLS = """
+import ctypes, fcntl, mmap, select, struct
+attr = struct.pack('IIQQQQQIIQ', 0, 64, 1, 100000, 0, 0, 0x60, 1, 0, 0)
+fd = ctypes.CDLL(None).syscall(298, attr, 0, -1, -1, 0)
+ring = mmap.mmap(fd, 2 * mmap.PAGESIZE)
+for _ in range(100000):
+    pass
+waiting = select.poll()
+waiting.register(fd)
+waiting.poll()
+fcntl.ioctl(fd, 0x2401, 0) # PERF_EVENT_IOC_DISABLE
+while waiting.poll(0):
+    pass
+waiting.poll(1)
+"""
+
+
+def case_who_waits_for_events_sleeps_on_kernels_before_6_4():
+    """There preadv2(2) knows of no pipe whether it would wait; what is left in one wakes again and again."""
+    preadv2 = 327
+    if not shutil.which('strace'):
+        skip('no strace here')
+    with Folder() as folder:
+        out = os.path.join(folder.path, 'out')
+        done = run('strace', '-f', '-o', out, '-e', 'trace=ppoll', os.environ['REFUSE_PERF'],
+                   '95,%d' % preadv2, TALLY, 'run', '--', sys.executable, '-E', '-S', '-c', POLLS)
+        equal((done.returncode, done.stdout, done.stderr), (0, '', ''))
+        with open(out) as file:
+            calls = [line for line in file if 'ppoll' in line]
+        check('= 0 (Timeout)' in calls[-1], ''.join(calls[-3:]))
+
+
 def case_the_first_process_of_a_container_leaves_no_zombies():
     need_root()
     prefix = ['unshare', '-p', '-f', '--mount-proc']
