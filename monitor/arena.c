@@ -137,11 +137,26 @@ uint32_t arena_owner_of(uint32_t page)
 	return ARENA_OWNER(page, __atomic_load_n(as, __ATOMIC_ACQUIRE));
 }
 
+static uint32_t giver_of(uint32_t page)
+{
+	return __atomic_load_n(word_of(page, ARENA_HANDED_OVER), __ATOMIC_ACQUIRE);
+}
+
+static bool is_held(uint32_t page, uint32_t giver)
+{
+	return arena_locked(page) || giver == ARENA_EXPECTED || (giver && arena_owner_there(giver));
+}
+
+bool arena_held(uint32_t page)
+{
+	return is_held(page, giver_of(page));
+}
+
 bool arena_abandoned(uint32_t page)
 {
-	uint32_t giver = __atomic_load_n(word_of(page, ARENA_HANDED_OVER), __ATOMIC_ACQUIRE);
+	uint32_t giver = giver_of(page);
 
-	return giver && giver != ARENA_EXPECTED && !arena_locked(page) && !arena_owner_there(giver);
+	return giver && !is_held(page, giver);
 }
 
 void arena_free(uint32_t page)

@@ -71,6 +71,8 @@ bool arena_owner_there(uint32_t owner);
 /* Which process that is, in our name space, and the number of its thread for locks; 0: none. */
 pid_t arena_process(uint32_t page);
 uint32_t arena_owner_of(uint32_t page);
+/* Somebody has the page, or may yet come for it. */
+bool arena_held(uint32_t page);
 /* The page is on its way, and who gives it away is gone: nobody will come. */
 bool arena_abandoned(uint32_t page);
 /* The process that was to take the page over is gone. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "abi/control.h"
@@ -15,11 +16,14 @@
 #include "monitor/monitor.h"
 #include "monitor/ready.h"
 
+enum { LOOK_EACH_NS = 100000000 };
+
 struct watch {
-	int fd;		  /* -1: none */
+	int fd;		  /* a pidfd, or a timer; -1: none */
+	bool timed;	  /* which of them */
 	uint64_t process; /* by core_task; 0: no events are attached to it */
 	uint64_t left;	  /* a process that has ended, a page of which it has; 0: none */
-	pid_t holder;	  /* its number then, as we see it */
+	pid_t number;	  /* as we see it */
 	uint32_t owner;	  /* of mappings of rings; 0: none */
 };
 
@@ -98,32 +102,54 @@ static void add_watch(const struct watch *of)
 	}
 }
 
+/* Kernels before 5.3, and filters of seccomp(2) from before that, have no pidfd_open(2): a timer says
+ * when to look. */
+static int open_timer(void)
+{
+	const struct itimerspec often = {{0, LOOK_EACH_NS}, {0, LOOK_EACH_NS}};
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd >= 0)
+		timerfd_settime(fd, 0, &often, NULL);
+	return fd;
+}
+
+/* Of watch->number. With -1 errno says whether there is no such process. */
+static void open_watch(struct watch *watch)
+{
+	watch->fd = (int)syscall(__NR_pidfd_open, watch->number, 0);
+	watch->timed = watch->fd < 0 && (errno == ENOSYS || errno == EPERM);
+	if (watch->timed)
+		watch->fd = open_timer();
+}
+
 /* Who tries whether a page is free has it for a moment, and may be killed before it has ended what was
  * left there by @process. */
 static void wait_for_holder(uint32_t page, uint64_t process)
 {
-	struct watch watch = {.left = process, .holder = arena_process(page)};
+	struct watch watch = {.left = process, .number = arena_process(page)};
 
-	if (watch.holder <= 0) {
+	if (watch.number <= 0) {
 		core_task_lost(core_task(page), process);
 		return;
 	}
 	for (size_t i = 0; i < nr_watches; i++)
 		if (watches[i].fd >= 0 && watches[i].left == process &&
-		    watches[i].holder == watch.holder)
+		    watches[i].number == watch.number)
 			return;
-	watch.fd = (int)syscall(__NR_pidfd_open, watch.holder, 0);
+	open_watch(&watch);
 	if (watch.fd >= 0)
 		add_watch(&watch);
 }
 
-/* The process that @fd, a pidfd, is of; -1 with errno: there is none. */
-static void watch(int fd, uint64_t process, uint32_t owner)
+static void watch(struct watch *of)
 {
-	if (fd >= 0)
-		add_watch(&(struct watch){.fd = fd, .process = process, .owner = owner});
+	if (of->fd < 0)
+		open_watch(of);
+	if (of->fd >= 0)
+		add_watch(of);
 	else if (errno == ESRCH)
-		ended(process, owner);
+		ended(of->process, of->owner);
 }
 
 /* Another thread of the sender may have put something else there; to keep that could keep an event
@@ -155,9 +181,11 @@ void watch_task(const struct control_message *message, int fd, pid_t sender)
 			close(fd);
 		return;
 	}
-	if (fd < 0)
-		fd = (int)syscall(__NR_pidfd_open, message->own ? sender : number_of(message), 0);
-	watch(fd, message->process, 0);
+	watch(&(struct watch){
+		.fd = fd,
+		.process = message->process,
+		.number = message->own ? sender : number_of(message),
+	});
 }
 
 static void watched_ended(struct watch *watch)
@@ -177,13 +205,38 @@ static void watched_ended(struct watch *watch)
 
 void watch_owner(pid_t process, uint32_t owner)
 {
-	watch((int)syscall(__NR_pidfd_open, process, 0), 0, owner);
+	watch(&(struct watch){.fd = -1, .number = process, .owner = owner});
+}
+
+/* Locks go when a process ends, be it that nobody has waited for it. */
+static bool has_left(uint64_t process)
+{
+	const uint32_t used = arena_used();
+
+	for (uint32_t page = 1; page <= used; page++)
+		if (core_task(page)->live && core_task(page)->process == process &&
+		    arena_held(page))
+			return false;
+	return true;
+}
+
+/* Of a timer: is it so far? */
+static bool has_ended(const struct watch *watch)
+{
+	uint64_t times;
+
+	if (read(watch->fd, &times, sizeof(times)) < 0)
+		return false;
+	return watch->left || (watch->process && has_left(watch->process)) ||
+	       (kill(watch->number, 0) < 0 && errno == ESRCH);
 }
 
 void watch_ready(uint32_t index)
 {
-	if (ready_is_there(watches[index].fd, POLLIN))
-		watched_ended(&watches[index]);
+	struct watch *watch = &watches[index];
+
+	if (ready_is_there(watch->fd, POLLIN) && (!watch->timed || has_ended(watch)))
+		watched_ended(watch);
 }
 
 void watches_open(int epoll)

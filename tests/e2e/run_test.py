@@ -399,6 +399,35 @@ def case_who_waits_for_events_sleeps_on_kernels_before_6_4():
         check('= 0 (Timeout)' in calls[-1], ''.join(calls[-3:]))
 
 
+# Waits for the end of a child that it measures and has killed, and has not waited for.
+MEASURES = """
+import ctypes, mmap, os, select, signal, struct
+there, told = os.pipe()
+child = os.fork()
+if not child:
+    os.write(told, b'x')
+    signal.pause()
+os.read(there, 1)
+attr = struct.pack('IIQQQQQIIQ', 0, 64, 1, 0, 0, 0, 0x60, 0, 0, 0)
+fd = ctypes.CDLL(None).syscall(298, attr, child, -1, -1, 0)
+ring = mmap.mmap(fd, 2 * mmap.PAGESIZE)
+waiting = select.poll()
+waiting.register(fd)
+print(waiting.poll(0))
+os.kill(child, signal.SIGKILL)
+print(waiting.poll()[0][1] & select.POLLHUP)
+"""
+
+
+def case_ends_of_processes_are_seen_on_kernels_before_5_3():
+    """They have no pidfd_open(2), and filters of their time answer EPERM."""
+    pidfd_send_signal, pidfd_open = 424, 434
+    for error in 38, 1:
+        done = run(os.environ['REFUSE_PERF'], '%d,%d,%d' % (error, pidfd_send_signal, pidfd_open),
+                   TALLY, 'run', '--', sys.executable, '-E', '-S', '-c', MEASURES)
+        equal((done.returncode, done.stdout, done.stderr), (0, '[]\n16\n', ''))
+
+
 def case_the_first_process_of_a_container_leaves_no_zombies():
     need_root()
     prefix = ['unshare', '-p', '-f', '--mount-proc']
