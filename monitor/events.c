@@ -339,6 +339,7 @@ void events_settle(void)
 {
 	while (!look())
 		;
+	watches_look();
 }
 
 /* What has been given out as well has its messages on their way perhaps. */

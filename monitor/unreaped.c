@@ -40,7 +40,11 @@ static bool read_file(const char *path, char *text, size_t size)
 /* Once it has been waited for, somebody else may have its number. */
 static bool is_there(void)
 {
-	return !syscall(__NR_pidfd_send_signal, unreaped.pidfd, 0, NULL, 0) || errno != ESRCH;
+	const int pidfd = unreaped.pidfd;
+
+	return !(pidfd < 0 ? kill(unreaped.here, 0)
+			   : (int)syscall(__NR_pidfd_send_signal, pidfd, 0, NULL, 0)) ||
+	       errno != ESRCH;
 }
 
 static bool read_first(int32_t pid, int32_t tid, const char *name, char *text, size_t size)
@@ -83,14 +87,19 @@ static void tell_others(void)
 	core_used_lost(unreaped.process, &all);
 }
 
-void unreaped_begin(int pidfd, uint64_t process)
+static pid_t number_of(int pidfd)
 {
 	char path[64], text[1024];
 	const char *number;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
 	number = read_file(path, text, sizeof(text)) ? strstr(text, "\nPid:") : NULL;
-	unreaped.here = number ? atoi(number + strlen("\nPid:")) : -1;
+	return number ? atoi(number + strlen("\nPid:")) : -1;
+}
+
+void unreaped_begin(int pidfd, pid_t number, uint64_t process)
+{
+	unreaped.here = pidfd < 0 ? number : number_of(pidfd);
 	unreaped.process = unreaped.here > 0 ? process : 0;
 	unreaped.pidfd = pidfd;
 	if (unreaped.process && core_used_any_lost(process))

@@ -196,7 +196,7 @@ static void watched_ended(struct watch *watch)
 	if (watch->left) {
 		end_tasks(watch->left);
 	} else {
-		unreaped_begin(fd, watch->process);
+		unreaped_begin(watch->timed ? -1 : fd, watch->number, watch->process);
 		ended(watch->process, watch->owner);
 		unreaped_end();
 	}
@@ -220,23 +220,33 @@ static bool has_left(uint64_t process)
 	return true;
 }
 
-/* Of a timer: is it so far? */
+/* Of what a timer watches. */
 static bool has_ended(const struct watch *watch)
 {
-	uint64_t times;
-
-	if (read(watch->fd, &times, sizeof(times)) < 0)
-		return false;
-	return watch->left || (watch->process && has_left(watch->process)) ||
+	return (watch->process && has_left(watch->process)) ||
 	       (kill(watch->number, 0) < 0 && errno == ESRCH);
 }
 
 void watch_ready(uint32_t index)
 {
 	struct watch *watch = &watches[index];
+	uint64_t times;
 
-	if (ready_is_there(watch->fd, POLLIN) && (!watch->timed || has_ended(watch)))
+	if (!ready_is_there(watch->fd, POLLIN) ||
+	    (watch->timed && read(watch->fd, &times, sizeof(times)) < 0))
+		return;
+	if (!watch->timed || watch->left || has_ended(watch))
 		watched_ended(watch);
+}
+
+void watches_look(void)
+{
+	const size_t nr = nr_watches;
+
+	for (size_t i = 0; i < nr; i++)
+		if (watches[i].fd >= 0 && watches[i].timed && !watches[i].left &&
+		    has_ended(&watches[i]))
+			watched_ended(&watches[i]);
 }
 
 void watches_open(int epoll)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches of processes with events: a pidfd each, of which @epoll tells as READY_WATCH. */
+/* Watches of processes with events: a pidfd each, or a timer, of which @epoll tells as READY_WATCH. */
 #ifndef MONITOR_WATCHES_H
 #define MONITOR_WATCHES_H
 
@@ -20,5 +20,8 @@ void watch_owner(pid_t process, uint32_t owner);
 
 /* Watch @index may have something to tell. */
 void watch_ready(uint32_t index);
+
+/* Those that a timer looks after are looked after now. */
+void watches_look(void);
 
 #endif
