@@ -287,8 +287,13 @@ struct core_breakpoint_range {
 	uint32_t type; /* HW_BREAKPOINT_R, _W */
 };
 
+/* Of all that one instruction touches: what is touched twice by it is hit once. */
+void core_breakpoints(struct core_task *task, const struct core_breakpoint_range *touched,
+		      size_t nr);
+
 /* The caller's: what its active breakpoints on data watch, @max at most; how many there are. */
-size_t core_breakpoint_watched(struct core_task *task, struct core_breakpoint_range *to, size_t max);
+size_t core_breakpoint_watched(struct core_task *task, struct core_breakpoint_range *to,
+			       size_t max);
 
 /* The caller's: where its active breakpoints on instructions are, @max at most; how many there are. */
 size_t core_breakpoint_places(struct core_task *task, uint64_t *to, size_t max);

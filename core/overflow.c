@@ -408,12 +408,27 @@ size_t core_breakpoint_watched(struct core_task *task, struct core_breakpoint_ra
 	return n;
 }
 
+static bool is_hit_by_any(const struct core_event *event,
+			  const struct core_breakpoint_range *touched, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (is_hit(event, touched[i].type, touched[i].address, touched[i].size))
+			return true;
+	return false;
+}
+
 void core_breakpoint(struct core_task *task, unsigned int type, uint64_t address, size_t size)
+{
+	core_breakpoints(task, &(struct core_breakpoint_range){address, size, type}, 1);
+}
+
+void core_breakpoints(struct core_task *task, const struct core_breakpoint_range *touched,
+		      size_t nr)
 {
 	core_look_at_kept(task);
 	core_task_lock(task);
 	core_for_each_event(event, task) {
-		if (!is_hit(event, type, address, size))
+		if (!is_hit_by_any(event, touched, nr))
 			continue;
 		core_happened(event, &(struct core_hit){.address = event->attr.bp_addr});
 	}

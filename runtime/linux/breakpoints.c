@@ -122,13 +122,15 @@ bool linux_before_insn(struct thread *thread)
 
 void linux_after_insn(struct thread *thread)
 {
-	struct touches touches = thread->touches;
+	const struct touches touches = thread->touches;
+	struct core_breakpoint_range of[sizeof(touches.of) / sizeof(*touches.of)];
 
 	thread->touches.nr = 0;
 	/* It has faulted, or was never begun. */
 	if (thread->regs.rip == touches.pc)
 		return;
 	for (unsigned int i = 0; i < touches.nr; i++)
-		core_breakpoint(&thread->events, touches.of[i].type, touches.of[i].address,
-				touches.of[i].size);
+		of[i] = (struct core_breakpoint_range){touches.of[i].address, touches.of[i].size,
+						       touches.of[i].type};
+	core_breakpoints(&thread->events, of, touches.nr);
 }

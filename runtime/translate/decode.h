@@ -102,9 +102,12 @@ struct insn_memory {
 	uint8_t index; /* a vector register when vsib */
 	uint8_t scale; /* as a shift */
 	bool vsib, rip_relative;
-	uint8_t access; /* enum insn_access */
-	uint16_t size;	/* bytes; 0: not fixed by the encoding (xsave) or no access */
-	int64_t disp;	/* scaled by EVEX; from the end of the instruction when rip_relative */
+	bool aligned;	  /* to its size, whatever the registers say */
+	uint8_t bits;	  /* a register that counts bits from there, in operands; or none */
+	uint8_t prefixes; /* PREFIX_ADDRESS and PREFIX_FS, if they are about this operand */
+	uint8_t access;	  /* enum insn_access */
+	uint16_t size;	  /* bytes; 0: not fixed by the encoding (xsave) or no access */
+	int64_t disp;	  /* scaled by EVEX; from the end of the instruction when rip_relative */
 };
 
 /* Bits of the flags, in the order in which x86.tab spells them. */

@@ -202,6 +202,12 @@ static void amend(const ZydisDecodedInstruction *z, const struct insn *insn, str
 			if (e->memory[i].access & ACCESS_W)
 				e->memory[i].access = ACCESS_RW; /* the header is merged */
 		break;
+	case ZYDIS_CATEGORY_POP:
+		/* What is written is reached by rsp, which is 4, as it is behind. */
+		for (unsigned int i = 0; i < e->nr_memory; i++)
+			if (e->memory[i].access & ACCESS_W && e->memory[i].base == 4)
+				e->memory[i].disp += e->memory[i].size;
+		break;
 	default:
 		/* movsxd with 66 reads 16 bits. */
 		for (unsigned int i = 0; i < e->nr_memory; i++)

@@ -75,6 +75,7 @@ static struct insn_memory *add_memory(struct insn_effects *e, uint8_t base, uint
 	*m = (struct insn_memory){
 		.base = base,
 		.index = INSN_NO_REGISTER,
+		.bits = INSN_NO_REGISTER,
 		.access = access,
 		.size = size,
 	};
@@ -101,6 +102,9 @@ static void modrm_memory(const struct insn *insn, struct insn_effects *e)
 	const uint8_t mod = insn->modrm >> 6, rm = insn->modrm & 7;
 
 	m->disp = insn->disp;
+	m->prefixes = insn->prefixes & (PREFIX_ADDRESS | PREFIX_FS);
+	if (s->traits & TRAIT_BITBASE)
+		m->bits = (insn->modrm >> 3 & 7) | (insn->rex & REX_R ? 8 : 0);
 	m->rip_relative = insn->rip_relative;
 	if (insn->encoding == INSN_EVEX && insn->disp_size == 1)
 		m->disp *= granule(insn, m);
@@ -132,22 +136,28 @@ static void stack_effects(const struct insn *insn, struct insn_effects *e)
 	const unsigned int size = insn->class == INSN_PLAIN ? bytes_of(insn, SIZE_S) : 8;
 
 	touch(e, RSP, ACCESS_RW, 8);
-	if (traits & TRAIT_PUSH)
+	if (traits & TRAIT_PUSH) {
 		add_memory(e, RSP, ACCESS_W, size)->disp = -(int)size;
-	else
-		add_memory(e, traits & TRAIT_LEAVE ? RBP : RSP, ACCESS_R, size);
+		return;
+	}
+	/* What a pop writes to is reached by rsp as it is behind. */
+	if (e->nr_memory && e->memory[0].base == RSP)
+		e->memory[0].disp += size;
+	add_memory(e, traits & TRAIT_LEAVE ? RBP : RSP, ACCESS_R, size);
 }
 
 static void string_effects(const struct insn *insn, struct insn_effects *e)
 {
+	const uint8_t both = insn->prefixes & (PREFIX_ADDRESS | PREFIX_FS);
 	const struct insn_shape *s = insn->shape;
 
 	if (s->traits & TRAIT_DESTINATION) {
-		add_memory(e, RDI, s->destination_access, bytes_of(insn, s->destination_size));
+		add_memory(e, RDI, s->destination_access, bytes_of(insn, s->destination_size))
+			->prefixes = insn->prefixes & PREFIX_ADDRESS;
 		touch(e, RDI, ACCESS_RW, 8);
 	}
 	if (s->traits & TRAIT_SOURCE) {
-		add_memory(e, RSI, ACCESS_R, bytes_of(insn, s->source_size));
+		add_memory(e, RSI, ACCESS_R, bytes_of(insn, s->source_size))->prefixes = both;
 		touch(e, RSI, ACCESS_RW, 8);
 	}
 	if (!(insn->prefixes & (PREFIX_REP | PREFIX_REPNE)))
@@ -182,13 +192,22 @@ static void touch_general(const struct insn *insn, struct insn_effects *e, unsig
 	touch(e, number, access, bytes);
 }
 
+static void absolute_memory(const struct insn *insn, struct insn_effects *e)
+{
+	const struct insn_shape *s = insn->shape;
+	struct insn_memory *m =
+		add_memory(e, INSN_NO_REGISTER, s->rm_access, bytes_of(insn, s->rm_size));
+
+	m->disp = insn->imm;
+	m->prefixes = insn->prefixes & (PREFIX_ADDRESS | PREFIX_FS);
+}
+
 static void operand_effects(const struct insn *insn, struct insn_effects *e)
 {
 	const struct insn_shape *s = insn->shape;
 
 	if (s->rm == RM_ABSOLUTE)
-		add_memory(e, INSN_NO_REGISTER, s->rm_access, bytes_of(insn, s->rm_size))->disp =
-			insn->imm;
+		absolute_memory(insn, e);
 	else if (s->rm && insn->modrm >> 6 != 3)
 		modrm_memory(insn, e);
 	else if (s->rm == RM_GENERAL)
@@ -314,6 +333,27 @@ void insn_flags(const struct insn *insn, uint8_t *read, uint8_t *written)
 		*read |= *written;
 }
 
+/* Operands that the opcode implies. */
+static void implied_effects(const struct insn *insn, struct insn_effects *e)
+{
+	const uint8_t reg = (insn->modrm >> 3 & 7) | (insn->rex & REX_R ? 8 : 0);
+	const uint8_t both = insn->prefixes & (PREFIX_ADDRESS | PREFIX_FS);
+	const uint32_t traits = insn->shape->traits;
+
+	if (traits & TRAIT_MOVDIR64B)
+		add_memory(e, reg, ACCESS_W, 64)->prefixes = insn->prefixes & PREFIX_ADDRESS;
+	if (traits & TRAIT_CLZERO) {
+		struct insn_memory *line = add_memory(e, RAX, ACCESS_W, 64);
+
+		line->aligned = true;
+		line->prefixes = both;
+	}
+	if (traits & TRAIT_XLAT)
+		add_memory(e, RBX, ACCESS_R, 1)->prefixes = both;
+	if (traits & (TRAIT_MASKMOVQ | TRAIT_MASKMOVDQU))
+		add_memory(e, RDI, ACCESS_W, traits & TRAIT_MASKMOVQ ? 8 : 16)->prefixes = both;
+}
+
 void insn_effects(const struct insn *insn, struct insn_effects *effects)
 {
 	const struct insn_shape *s = insn->shape;
@@ -337,13 +377,5 @@ void insn_effects(const struct insn *insn, struct insn_effects *effects)
 		stack_effects(insn, effects);
 	if (s->traits & TRAIT_STRING)
 		string_effects(insn, effects);
-	if (s->traits & TRAIT_MOVDIR64B)
-		add_memory(effects, (insn->modrm >> 3 & 7) | (insn->rex & REX_R ? 8 : 0), ACCESS_W,
-			   64);
-	if (s->traits & TRAIT_CLZERO)
-		add_memory(effects, RAX, ACCESS_W, 64);
-	if (s->traits & TRAIT_XLAT)
-		add_memory(effects, RBX, ACCESS_R, 1);
-	if (s->traits & (TRAIT_MASKMOVQ | TRAIT_MASKMOVDQU))
-		add_memory(effects, RDI, ACCESS_W, s->traits & TRAIT_MASKMOVQ ? 8 : 16);
+	implied_effects(insn, effects);
 }

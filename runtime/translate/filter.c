@@ -165,12 +165,14 @@ static bool is_constant(const struct insn_memory *m)
 	return m->base == INSN_NO_REGISTER && m->index == INSN_NO_REGISTER;
 }
 
-static enum through through_what(const struct insn *insn, const struct insn_memory *m)
+static enum through through_what(const struct insn_memory *m)
 {
 	const bool of_rcx = record_registers(m) >> REG_RCX & 1;
-	const bool narrow = insn->prefixes & PREFIX_ADDRESS;
+	const bool narrow = m->prefixes & PREFIX_ADDRESS;
 
-	if (insn->prefixes & PREFIX_FS)
+	if (m->aligned || m->bits != INSN_NO_REGISTER)
+		return THROUGH_NOWHERE;
+	if (m->prefixes & PREFIX_FS)
 		return narrow || of_rcx || m->index != INSN_NO_REGISTER || m->rip_relative ||
 				       !fits32(m->disp) || !fs_readable()
 			       ? THROUGH_NOWHERE
@@ -289,8 +291,7 @@ static void emit_way_out(struct builder *b)
 
 static void emit_compare(struct builder *b, const struct insn_memory *m)
 {
-	const enum through through =
-		repeats(&b->insn) ? THROUGH_NOWHERE : through_what(&b->insn, m);
+	const enum through through = repeats(&b->insn) ? THROUGH_NOWHERE : through_what(m);
 	const uint32_t filter = filter_for(m);
 
 	if (through == THROUGH_NOWHERE) {
@@ -313,7 +314,7 @@ static bool goes_together(const struct builder *b, const struct insn_memory *m)
 {
 	return !(b->fragment->flags & FRAGMENT_EACH) && m->base != INSN_NO_REGISTER &&
 	       m->index == INSN_NO_REGISTER && m->size && m->size <= TOGETHER / 2 &&
-	       !(b->insn.prefixes & (PREFIX_FS | PREFIX_ADDRESS)) && !repeats(&b->insn) &&
+	       m->bits == INSN_NO_REGISTER && !m->aligned && !m->prefixes && !repeats(&b->insn) &&
 	       m->disp > -(1 << 30) && m->disp < 1 << 30;
 }
 

@@ -220,18 +220,17 @@ uint64_t record_static_address(const struct insn *insn, const struct insn_memory
 {
 	const uint64_t address = m->disp + (m->rip_relative ? pc + insn->length : 0);
 
-	return insn->prefixes & PREFIX_ADDRESS ? (uint32_t)address : address;
+	return m->prefixes & PREFIX_ADDRESS ? (uint32_t)address : address;
 }
 
 /* lea of the operand, into @to. */
-static void emit_lea(struct builder *b, const struct insn *insn, const struct insn_memory *m,
-		     enum reg to)
+static void emit_lea(struct builder *b, const struct insn_memory *m, enum reg to)
 {
 	const uint8_t base = m->base, index = m->index;
 	const bool has_base = base != INSN_NO_REGISTER;
 	const bool has_index = index != INSN_NO_REGISTER && !m->vsib;
 
-	if (insn->prefixes & PREFIX_ADDRESS)
+	if (m->prefixes & PREFIX_ADDRESS)
 		emit8(b, 0x67);
 	emit8(b, 0x48 | (to & 8 ? 4 : 0) | (has_index && index & 8 ? 2 : 0) |
 			 (has_base && base & 8 ? 1 : 0));
@@ -264,7 +263,7 @@ static void emit_words(struct builder *b, const struct group *g, const struct ah
 		}
 		if (!t->held[HELD_ADDRESS])
 			hold(b, HELD_ADDRESS, choose(b, g, ahead), ahead);
-		emit_lea(b, insn, m, reg_held(b, HELD_ADDRESS));
+		emit_lea(b, m, reg_held(b, HELD_ADDRESS));
 		emit_word_store(b, reg_held(b, HELD_ADDRESS), word);
 	}
 }

@@ -45,13 +45,13 @@ static enum reach reach_of(const struct insn *insn, const struct insn_memory *m,
 		const uint64_t address = record_static_address(insn, m, pc);
 
 		/* What FS makes of it is added later. */
-		if (insn->prefixes & PREFIX_FS)
+		if (m->prefixes & PREFIX_FS)
 			return fits_well(m->disp) ? REACH_STATIC : REACH_NONE;
 		return address < LOW_END ? REACH_STATIC : REACH_FAR;
 	}
 	/* Of vectors of indices nothing can be told without vector registers. */
 	if ((m->index == INSN_NO_REGISTER || m->vsib) && fits_well(m->disp) &&
-	    !(insn->prefixes & PREFIX_ADDRESS))
+	    !(m->prefixes & PREFIX_ADDRESS))
 		return REACH_BASE;
 	return REACH_ADDRESS;
 }
@@ -72,7 +72,7 @@ static bool repeats(const struct insn *insn)
 bool trace_moves_rsp(const struct insn *insn, int32_t *by)
 {
 	const uint8_t op = insn->opcode, reg = insn->modrm >> 3 & 7;
-	const int32_t size = insn->prefixes & PREFIX_OPERAND ? 2 : 8;
+	const int32_t size = insn->prefixes & PREFIX_OPERAND && !(insn->rex & REX_W) ? 2 : 8;
 
 	*by = 0;
 	if (insn->encoding != INSN_LEGACY || insn->map)
@@ -225,8 +225,7 @@ static void add_access(struct block *block, const struct insn *insn, const struc
 	*a = (struct block_access){
 		.delta = delta,
 		.word = word,
-		.base = insn->prefixes & PREFIX_FS && !is_string(insn) ? BLOCK_BASE_FS
-								       : BLOCK_BASE_NONE,
+		.base = m->prefixes & PREFIX_FS ? BLOCK_BASE_FS : BLOCK_BASE_NONE,
 		.what = (size - 1) | (m->access == ACCESS_W ? BLOCK_STORE : 0),
 		.insn = number | (m->access == ACCESS_RW ? BLOCK_MODIFIES : 0),
 	};

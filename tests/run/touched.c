@@ -83,6 +83,11 @@ static const uint16_t pieces[][40] = {
 	PIECE(0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, 0x31, 0xc0), /* mov fs:0 */
 	PIECE(0x48, 0x8b, 0x05, 0, 0, 0, 0, 0x31, 0xc0),	     /* mov (rip) */
 	PIECE(0x67, 0xe8, 0, 0, 0, 0, 0x58),			     /* addr32 call */
+	/* push fs:0, push 8(rsp), pop -8(rsp), data16 rex.W push */
+	PIECE(0x64, 0xff, 0x34, 0x25, 0, 0, 0, 0, 0x58, 0x31, 0xc0),
+	PIECE(0xff, 0x74, 0x24, 8, 0x58), PIECE(0x6a, 1, 0x8f, 0x44, 0x24, 0xf8),
+	PIECE(0x66, 0x48, 0x50, 0x66, 0x48, 0x58),
+	PIECE(0x48, 0xc7, 0xc0, D, 1, 0, 0, 0x48, 0x0f, 0xab, 0x07, 0x31, 0xc0), /* bts rax */
 	/* Strings: movs, stos, lods, scas, cmps; up and down. */
 	PIECE(0x57, 0x56, 0x48, 0x8d, 0x77, D, 0x48, 0x8d, 0x7f, D, 0xa4, 0x48, 0xa5, 0x5e, 0x5f),
 	PIECE(0x57, 0x56, 0x48, 0x8d, 0x77, D, 0x48, 0x8d, 0x7f, D, 0xb9, N, 0, 0, 0, 0xf3, 0xa4,
@@ -332,6 +337,74 @@ static void hits_are_told_alike(void **state)
 	munmap(code, PAGE);
 }
 
+/* ---- operands that are not where they seem to be ---- */
+
+/* As the kernel's breakpoints have it. */
+static const struct {
+	uint8_t code[24];
+	bool on_stack; /* from what rsp is there, or from the middle */
+	int at;
+	uint8_t length;
+	uint64_t hits;
+} operands[] = {
+	/* push fs:0; pop rax: of the stack FS is none of the business. */
+	{{0x64, 0xff, 0x34, 0x25, 0, 0, 0, 0, 0x58, 0xc3}, true, -8, 8, 2},
+	/* addr32 push rax; pop rax */
+	{{0x67, 0x50, 0x58, 0xc3}, true, -8, 8, 2},
+	/* push 1; pop -8(rsp): reached by rsp as it is behind */
+	{{0x6a, 1, 0x8f, 0x44, 0x24, 0xf8, 0xc3}, true, -8, 8, 2},
+	/* mov -8(rsp), eax; data16 rex.W push rax; mov -70(rsp), ax; pop rdx: 8 bytes were pushed */
+	{{0x8b, 0x44, 0x24, 0xf8, 0x66, 0x48, 0x50, 0x66, 0x8b, 0x44, 0x24, 0xba, 0x5a, 0xc3},
+	 true,
+	 -78,
+	 2,
+	 1},
+	/* mov 128, rax; bts rax, (rdi). And: mov -1, eax; bts eax, (rdi) */
+	{{0x48, 0xc7, 0xc0, 0x80, 0, 0, 0, 0x48, 0x0f, 0xab, 0x07, 0xc3}, false, 16, 8, 1},
+	{{0xb8, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xab, 0x07, 0xc3}, false, -4, 4, 1},
+	/* mov rdi, rsi; movsb: one instruction touches it twice */
+	{{0x48, 0x89, 0xfe, 0xa4, 0xc3}, false, 0, 1, 1},
+	/* fs movsb from FS:0 to (rdi) */
+	{{0x31, 0xf6, 0x64, 0xa4, 0xc3}, false, 0, 1, 1},
+};
+
+static void operands_are_found(void **state)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT,
+		.size = sizeof(attr),
+		.bp_type = HW_BREAKPOINT_RW,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.disabled = 1,
+	};
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(operands) / sizeof(*operands); i++) {
+		uint8_t *from =
+			operands[i].on_stack ? area.stack + sizeof(area.stack) - 72 : area.middle;
+		uint64_t count;
+		int fd;
+
+		code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_ptr_not_equal(code, MAP_FAILED);
+		memcpy(code, operands[i].code, sizeof(operands[i].code));
+		assert_int_equal(mprotect(code, PAGE, PROT_READ | PROT_EXEC), 0);
+		begin_area();
+		attr.bp_addr = (uint64_t)(from + operands[i].at);
+		attr.bp_len = operands[i].length;
+		fd = open_here(&attr, -1);
+		ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+		run_program();
+		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+		assert_int_equal(read(fd, &count, sizeof(count)), sizeof(count));
+		if (count != operands[i].hits)
+			fail_msg("operand %u: %lu hits, and not %lu", i, count, operands[i].hits);
+		close(fd);
+		munmap(code, PAGE);
+	}
+}
+
 /* ---- places that change ---- */
 
 static volatile struct {
@@ -407,6 +480,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hits_are_told_alike),
+		cmocka_unit_test(operands_are_found),
 		cmocka_unit_test(places_change_under_way),
 	};
 
