@@ -31,11 +31,12 @@ enum exit_kind {
 	EXIT_INT80,
 	EXIT_RDPMC,
 	EXIT_DETACH,
-	EXIT_STOP,  /* stops.h */
-	EXIT_STALE, /* the fragment of target is not what the program has there any more */
-	EXIT_DUE,   /* a counter is, or would be at the next exit, what somebody waits for */
-	EXIT_TAKEN, /* likewise, since the branch at thread->target was taken */
-	EXIT_STEP,  /* a fragment of one instruction, not to be found again, is done */
+	EXIT_STOP,	 /* stops.h */
+	EXIT_STALE,	 /* the fragment of target is not what the program has there any more */
+	EXIT_DUE,	 /* a counter is, or would be at the next exit, what somebody waits for */
+	EXIT_DUE_BEHIND, /* likewise, where something of the fragment has been executed */
+	EXIT_TAKEN,	 /* likewise, since the branch at thread->target was taken */
+	EXIT_STEP,	 /* a fragment of one instruction, not to be found again, is done */
 };
 
 /* Either all exits of the kind EXIT_LINK to a place share a target; or one that is of another kind

@@ -49,6 +49,7 @@ struct near {
 	uint8_t *site; /* behind its rel32 */
 	uint64_t pc;
 	uint8_t how;	    /* enum how */
+	bool behind;	    /* something of the fragment has been executed */
 	struct counts left; /* then */
 };
 

@@ -50,7 +50,7 @@ static void emit_near_check(struct builder *b, unsigned int kind, enum how how)
 	emit8(b, 0x05 | (7 - kind / 2) << 3);
 	emit_relative(b, (uint64_t)sign_of(b->cache, kind));
 	EMIT(b, 0x0f, 0x84, 0, 0, 0, 0);
-	b->lists->near[c->nr_near++] = (struct near){b->at, b->pc, how, c->left};
+	b->lists->near[c->nr_near++] = (struct near){b->at, b->pc, how, b->nr_insns, c->left};
 }
 
 void count_look(struct builder *b)
@@ -80,7 +80,7 @@ static void emit_near_exit(struct builder *b, const struct near *near)
 	due_mark(b, near->pc, near->how);
 	due_give_back(b, near->pc, near->how);
 	count_emit(b, near->left, near->pc);
-	emit_exit_jump(b, near->pc, EXIT_DUE);
+	emit_exit_jump(b, near->pc, near->behind ? EXIT_DUE_BEHIND : EXIT_DUE);
 }
 
 /* ---- how far the program has gone since it was looked ---- */

@@ -627,7 +627,8 @@ void translate_left(struct thread *thread)
 	tracer_drain(thread);
 	come_out(thread);
 	go_fast(thread);
-	/* Code is compared before it stops: who finds it stale has come there once more. */
+	/* Code is compared before it stops: who finds it stale has come there once more. Who goes in
+	 * behind a stop may find at once that a counter is due; behind something else he has come there again. */
 	if (thread->exit == EXIT_DRAIN || target.kind == EXIT_DUE)
 		translate_not_passed(thread, &thread->regs);
 	else if (target.kind != EXIT_STOP)
@@ -650,6 +651,7 @@ void translate_left(struct thread *thread)
 		forget(cache, thread->regs.rip);
 		break;
 	case EXIT_DUE:
+	case EXIT_DUE_BEHIND:
 		still_to_come(thread);
 		if (!is_due(thread))
 			go_slowly(thread);

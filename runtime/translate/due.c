@@ -204,7 +204,7 @@ static struct late *new_late(struct builder *b, enum late_kind kind, uint64_t pc
 {
 	struct late *late = &b->count.due.late[b->count.due.nr_late++];
 
-	*late = (struct late){.kind = (uint8_t)kind, .pc = pc};
+	*late = (struct late){.kind = (uint8_t)kind, .pc = pc, .behind = b->nr_insns};
 	return late;
 }
 
@@ -320,7 +320,10 @@ static void emit_late_due(struct builder *b, const struct late *late)
 	due_give_back(b, late->pc, late->how);
 	if (late->from)
 		emit_spill_constant(b, late->from, THREAD_TARGET);
-	emit_exit_jump(b, late->pc, late->from ? EXIT_TAKEN : EXIT_DUE);
+	emit_exit_jump(b, late->pc,
+		       late->from     ? EXIT_TAKEN
+		       : late->behind ? EXIT_DUE_BEHIND
+				      : EXIT_DUE);
 }
 
 void due_late(struct builder *b)

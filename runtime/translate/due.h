@@ -33,6 +33,7 @@ struct late {
 	uint8_t kind;	 /* enum late_kind */
 	uint8_t how;	 /* enum how: what is borrowed when the program gets here */
 	bool dead;	 /* it does not need its flags */
+	bool behind;	 /* something of the fragment has been executed */
 	uint32_t undone; /* kinds of which the segment's sum is to be taken back */
 	struct counts counts;
 };

@@ -196,7 +196,8 @@ static void recover_stub(const struct cache *cache, const struct target *target,
 			 struct counts *counts)
 {
 	regs->rip = target->pc;
-	if (target->kind == EXIT_DUE || target->kind == EXIT_DETACH)
+	if (target->kind == EXIT_DUE || target->kind == EXIT_DUE_BEHIND ||
+	    target->kind == EXIT_DETACH)
 		counts->begun = false;
 	if (target->kind == EXIT_SYSCALL || target->kind == EXIT_INT80 ||
 	    target->kind == EXIT_RDPMC) {

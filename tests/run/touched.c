@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -300,41 +301,66 @@ static void run(const struct perf_event_attr *attrs, int nr, const struct perf_e
 		close(looks);
 }
 
-static void hits_are_told_alike(void **state)
+/* Returns its hits, once both have told the same. */
+static uint64_t compare(unsigned int n)
 {
 	static struct told fast, slow;
+	const struct perf_event_attr *other = &beside[n % BESIDE];
+	struct perf_event_attr attrs[WATCHES];
 	uint64_t hits = 0;
+	int nr;
+
+	srandom(n);
+	nr = 1 + (int)any(WATCHES);
+	make_program();
+	for (int i = 0; i < nr; i++)
+		attrs[i] = any_breakpoint();
+	run(attrs, nr, other, false, &fast);
+	run(attrs, nr, other, true, &slow);
+	/* What the model counts depends on where blocks end, and on what came before. */
+	if (is_modelled(other))
+		fast.counts[0] = slow.counts[0] = 0;
+	for (int i = 0; i <= nr; i++)
+		if (fast.counts[i] != slow.counts[i])
+			fail_msg("program %u, event %d: %lu, and looked at %lu", n, i,
+				 fast.counts[i], slow.counts[i]);
+	if (fast.size != slow.size || memcmp(fast.records, slow.records, slow.size))
+		fail_msg("program %u: other samples, %zu and %zu bytes", n, fast.size, slow.size);
+	for (int i = 1; i <= nr; i++)
+		hits += slow.counts[i];
+	return hits;
+}
+
+/* Of others, too, where it was once otherwise: a stop was lost where a counter was nearly due. */
+static const unsigned int others[] = {3189};
+
+enum { OTHERS = sizeof(others) / sizeof(*others) };
+
+/* Each in a process of its own: one that has needed many kinds of code has a slow one for all. */
+static void hits_are_told_alike(void **state)
+{
+	uint64_t *hits =
+		mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
+	assert_ptr_not_equal(hits, MAP_FAILED);
 	code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(code, MAP_FAILED);
-	for (unsigned int n = 0; n < PROGRAMS; n++) {
-		const struct perf_event_attr *other = &beside[n % BESIDE];
-		struct perf_event_attr attrs[WATCHES];
-		int nr;
+	for (unsigned int n = 0; n < PROGRAMS + OTHERS; n++) {
+		const pid_t pid = fork();
+		int status;
 
-		srandom(n);
-		nr = 1 + (int)any(WATCHES);
-		make_program();
-		for (int i = 0; i < nr; i++)
-			attrs[i] = any_breakpoint();
-		run(attrs, nr, other, false, &fast);
-		run(attrs, nr, other, true, &slow);
-		/* What the model counts depends on where blocks end, and on what came before. */
-		if (is_modelled(other))
-			fast.counts[0] = slow.counts[0] = 0;
-		for (int i = 0; i <= nr; i++)
-			if (fast.counts[i] != slow.counts[i])
-				fail_msg("program %u, event %d: %lu, and looked at %lu", n, i,
-					 fast.counts[i], slow.counts[i]);
-		if (fast.size != slow.size || memcmp(fast.records, slow.records, slow.size))
-			fail_msg("program %u: other samples, %zu and %zu bytes", n, fast.size,
-				 slow.size);
-		for (int i = 1; i <= nr; i++)
-			hits += slow.counts[i];
+		assert_true(pid >= 0);
+		if (!pid) {
+			*hits += compare(n < PROGRAMS ? n : others[n - PROGRAMS]);
+			_exit(0);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
 	}
-	assert_true(hits > 10 * PROGRAMS);
+	assert_true(*hits > 10 * PROGRAMS);
 	munmap(code, PAGE);
+	munmap(hits, PAGE);
 }
 
 /* ---- operands that are not where they seem to be ---- */
