@@ -160,23 +160,21 @@ translate_return_popped:
 	jmp	translate_look_up
 	finish	translate_return_miss
 
-/* The same for a jump or call to thread->target. */
-	/* From a header that has found the trace's buffer full: rcx says where it is. */
-	begin	translate_drain
+/* Out of the middle of code, of which rcx says where that is. */
+	.macro	come_out name, exit
+	begin	\name
 	mov	%rcx, %gs:THREAD_CACHE
 	mov	%gs:THREAD_RCX, %rcx
-	movl	$EXIT_DRAIN, %gs:THREAD_EXIT
+	movl	$\exit, %gs:THREAD_EXIT
 	jmp	translate_leave
-	finish	translate_drain
+	finish	\name
+	.endm
 
-	/* Likewise from a filter that has let an operand through. */
-	begin	translate_touch
-	mov	%rcx, %gs:THREAD_CACHE
-	mov	%gs:THREAD_RCX, %rcx
-	movl	$EXIT_TOUCH, %gs:THREAD_EXIT
-	jmp	translate_leave
-	finish	translate_touch
+	/* A header has found the trace's buffer full; a filter has let an operand through. */
+	come_out translate_drain, EXIT_DRAIN
+	come_out translate_touch, EXIT_TOUCH
 
+	/* A return's miss, for a jump or call to thread->target. */
 	begin	translate_jump_miss
 	movl	$EXIT_JUMP_MISS, %gs:THREAD_EXIT
 	finish	translate_jump_miss

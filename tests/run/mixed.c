@@ -252,51 +252,41 @@ static void case_msr(void)
 
 /* ---- on and off ---- */
 
+/* What is counted of both from here on. */
+static void say_next(int fd, const char *when)
+{
+	settle();
+	both(1, 1);
+	say_group(when, fd);
+}
+
 static void switching(bool tracepoint_leads)
 {
 	int fds[2];
 
 	open_both(fds, tracepoint_leads);
 	TRY(ioctl(fds[0], PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP));
-	settle();
-	both(1, 1);
-	say_group("group off", fds[0]);
+	say_next(fds[0], "group off");
 	TRY(ioctl(fds[0], PERF_EVENT_IOC_ENABLE, 0));
-	settle();
-	both(1, 1);
-	say_group("leader on", fds[0]);
+	say_next(fds[0], "leader on");
 	TRY(ioctl(fds[1], PERF_EVENT_IOC_ENABLE, 0));
-	settle();
-	both(1, 1);
-	say_group("member on", fds[0]);
+	say_next(fds[0], "member on");
 	TRY(ioctl(fds[0], PERF_EVENT_IOC_DISABLE, 0));
-	settle();
-	both(1, 1);
-	say_group("leader off", fds[0]);
+	say_next(fds[0], "leader off");
 	TRY(ioctl(fds[1], PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP));
-	settle();
-	both(1, 1);
-	say_group("group on by its member", fds[0]);
+	say_next(fds[0], "group on by its member");
 	TRY(ioctl(fds[1], PERF_EVENT_IOC_RESET, 0));
 	settle();
 	say_group("member reset", fds[0]);
 	both(2, 2);
 	TRY(ioctl(fds[0], PERF_EVENT_IOC_RESET, PERF_IOC_FLAG_GROUP));
-	settle();
-	both(1, 1);
-	say_group("group reset", fds[0]);
+	say_next(fds[0], "group reset");
 	TRY(ioctl(fds[1], PERF_EVENT_IOC_DISABLE, 0));
-	settle();
-	both(1, 1);
-	say_group("member off", fds[0]);
+	say_next(fds[0], "member off");
 	TRY(prctl(PR_TASK_PERF_EVENTS_ENABLE));
-	settle();
-	both(1, 1);
-	say_group("all on", fds[0]);
+	say_next(fds[0], "all on");
 	TRY(prctl(PR_TASK_PERF_EVENTS_DISABLE));
-	settle();
-	both(1, 1);
-	say_group("all off", fds[0]);
+	say_next(fds[0], "all off");
 }
 
 static void case_switch(void)
