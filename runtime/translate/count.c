@@ -234,9 +234,11 @@ void count_entry(struct builder *b)
 	}
 	if (count_keeps_near(b) && count_leads_too_far(b))
 		count_set_mark(b, MARK_LOOKS);
-	if (count_keeps_near(b) && (count_must_look(b) || count_looks_early(b))) {
+	if (count_keeps_near(b) && count_must_look(b)) {
 		count_set_mark(b, MARK_ENTERED);
 		count_set_mark(b, MARK_LOOKS);
+	} else if (count_keeps_near(b)) {
+		count_look_early(b);
 	}
 	if (!count_is_marked(b, MARK_ENTERED) || is_even(b))
 		return;
@@ -279,6 +281,9 @@ static void before_plain(struct builder *b)
 		count_emit(b, what, b->pc);
 		if (looks_last(b))
 			count_look(b);
+	} else if (looks_last(b)) { /* with what is left to be added */
+		vectors_take_back(b);
+		count_look(b);
 	}
 	if (pairs)
 		vectors_lend(b, pairs);

@@ -53,6 +53,17 @@ static void emit_near_check(struct builder *b, unsigned int kind, enum how how)
 	b->lists->near[c->nr_near++] = (struct near){b->at, b->pc, how, b->nr_insns, c->left};
 }
 
+/* What a look does not see of what the program has done. */
+static unsigned int not_added(const struct count *c)
+{
+	unsigned int most = 0;
+
+	for (unsigned int kind = 0; kind < COUNT_VECTOR_KINDS; kind++)
+		if (c->left.of[kind] > (int)most)
+			most = (unsigned int)c->left.of[kind];
+	return most;
+}
+
 void count_look(struct builder *b)
 {
 	enum how how = KEEPING_FLAGS;
@@ -66,7 +77,7 @@ void count_look(struct builder *b)
 		if (b->count.checked >> kind & 1)
 			emit_near_check(b, kind, how);
 	due_give_back(b, b->pc, how);
-	b->count.gone = 0;
+	b->count.gone = not_added(&b->count);
 }
 
 static void emit_near_exit(struct builder *b, const struct near *near)
@@ -139,6 +150,11 @@ bool count_too_far(const struct builder *b, uint64_t target, unsigned int more)
 	return b->count.gone + more > level;
 }
 
+static bool leads_too_far(const struct builder *b, uint64_t target, unsigned int more)
+{
+	return b->count.gone + more > COUNT_FAR || count_too_far(b, target, more);
+}
+
 bool count_leads_too_far(const struct builder *b)
 {
 	uint64_t target;
@@ -151,7 +167,7 @@ bool count_leads_too_far(const struct builder *b)
 		return count_too_far(b, insn_target(&b->insn, b->pc), 1);
 	case INSN_PLAIN: /* flags are likely to be dead here, and behind it they are not */
 		return !vectors_asked(b) && count_jcc_follows(b, &target) &&
-		       (b->count.gone + 2 > COUNT_FAR || count_too_far(b, target, 2));
+		       leads_too_far(b, target, 2);
 	}
 	return false;
 }
@@ -179,16 +195,24 @@ static unsigned int jcc_behind(struct builder *b, uint64_t *target)
 	return 0;
 }
 
-bool count_looks_early(struct builder *b)
+void count_look_early(struct builder *b)
 {
+	struct count *c = &b->count;
+	const unsigned int gone = c->gone;
 	uint64_t target;
 	unsigned int n;
 
 	if (b->insn.class != INSN_PLAIN || due_flags_set(&b->insn) != DUE_FLAGS ||
 	    vectors_asked(b) || count_jcc_follows(b, &target))
-		return false;
+		return;
 	n = jcc_behind(b, &target);
-	return n && (b->count.gone + n > COUNT_FAR || count_too_far(b, target, n));
+	if (!n || !leads_too_far(b, target, n))
+		return;
+	count_set_mark(b, MARK_LOOKS);
+	c->gone = not_added(c);
+	if (c->gone >= AMOUNTS_OF_SECOND || leads_too_far(b, target, n))
+		count_set_mark(b, MARK_ENTERED);
+	c->gone = gone;
 }
 
 bool count_must_look(const struct builder *b)

@@ -30,11 +30,14 @@ bool count_too_far(const struct builder *b, uint64_t target, unsigned int more);
 /* Whether this is the place to look for where the instruction at hand leads, */
 bool count_leads_too_far(const struct builder *b);
 
-/* or where a jcc leads that comes soon: here flags are dead, and there they are not, */
-bool count_looks_early(struct builder *b);
-
 /* or wherever it leads. */
 bool count_must_look(const struct builder *b);
+
+/*
+ * Or where a jcc leads that comes soon: here flags are dead, and there they are not. It is marked;
+ * also as entered, which has all added before, if a look that does not see that were no use.
+ */
+void count_look_early(struct builder *b);
 
 /* Behind the fragment's end: the ways out to who waits. */
 void count_near_exits(struct builder *b);
