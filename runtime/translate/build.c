@@ -37,8 +37,7 @@ struct entry *add_entry(struct builder *b, uint64_t pc, uint32_t body, unsigned 
 {
 	struct entry *entry = &b->cache->lookup.entries[b->cache->nr_entries];
 
-	b->cache->levels[b->cache->nr_entries++] = (uint16_t)level;
-
+	cache_set_level(b->cache, b->cache->nr_entries++, level);
 	b->fragment->nr_entries++;
 	*entry = (struct entry){
 		.pc = pc,
@@ -47,22 +46,26 @@ struct entry *add_entry(struct builder *b, uint64_t pc, uint32_t body, unsigned 
 	return entry;
 }
 
+bool has_page(const struct builder *b, uint64_t page)
+{
+	for (unsigned int i = 0; i < b->nr_pages; i++)
+		if (b->pages[i] == page)
+			return true;
+	return false;
+}
+
 bool take_page(struct builder *b, uint64_t page)
 {
-	struct fragment *f = b->fragment;
-
-	if (fragment_which(f, page) < f->nr_pages)
+	if (has_page(b, page))
 		return true;
-	if (f->nr_pages == FRAGMENT_PAGES ||
-	    (int32_t)(page - fragment_page(f, 0)) != (int64_t)(page - fragment_page(f, 0)))
+	if (b->nr_pages == KEPT_PAGES || !kept_reaches(b->fragment, page))
 		return false;
-	if (b->range.writable && !(f->flags & (FRAGMENT_STEP | FRAGMENT_CHECKED))) {
+	if (b->range.writable && !(b->fragment->flags & (FRAGMENT_STEP | FRAGMENT_CHECKED))) {
 		if (cache_is_hot(b->cache, page))
 			return false;
 		memory_watch(page << PAGE_SHIFT, (page + 1) << PAGE_SHIFT);
 	}
-	if (f->nr_pages++)
-		f->other_pages[f->nr_pages - 2] = (int32_t)(page - fragment_page(f, 0));
+	b->pages[b->nr_pages++] = page;
 	return true;
 }
 
@@ -141,14 +144,27 @@ static bool worth_going_on(struct builder *b, uint8_t class)
 	return true;
 }
 
+static bool is_entry_here(const struct builder *b, uint32_t id)
+{
+	const struct entry *entry = &b->cache->lookup.entries[id];
+
+	return entry->pc == b->pc && entry->body == offset_here(b);
+}
+
 /* A call site has one pad, so that the processor's prediction and the table agree: whoever comes by
  * another way jumps to it. */
 static bool known_call(struct builder *b)
 {
+	const uint32_t last = b->cache->nr_entries - 1;
+
 	if (!insn_is_call(&b->insn))
 		return false;
 	if (cache_find(b->cache, b->pc))
 		return true;
+	if (is_entry_here(b, last)) { /* it comes right behind another call */
+		cache_set_level(b->cache, last, count_level(b));
+		return false;
+	}
 	/* Amid a segment it gets its body with what comes late. */
 	add_entry(b, b->pc, b->count.due.open ? 0 : offset_here(b), count_level(b));
 	return false;
@@ -260,20 +276,21 @@ static bool begin(struct builder *b, uint64_t pc, unsigned int flags, struct bui
 	return true;
 }
 
-/* Keeps what the fragment was made from, for rehearsals, if that is likely to change. */
-static void keep_source(const struct builder *b)
+/* For rehearsals. What the fragment was made from is there later, but where that may change. */
+static void keep(const struct builder *b)
 {
 	struct fragment *f = b->fragment;
-	const uint16_t n = b->source_end - f->pc;
-	uint8_t *to = b->cache->sources + b->cache->nr_sources;
 
-	if (!b->range.writable)
-		return;
-	f->source = b->cache->nr_sources;
-	__builtin_memcpy(to, &n, sizeof(n));
-	for (unsigned int i = 0; i < n; i++)
-		to[sizeof(n) + i] = ((const uint8_t *)f->pc)[i];
-	b->cache->nr_sources += sizeof(n) + n;
+	if (b->range.writable)
+		f->flags |= FRAGMENT_SOURCE;
+	kept_put(b->cache, f,
+		 &(struct kept){
+			 .pages = b->pages,
+			 .nr_pages = b->nr_pages,
+			 .marks = b->marks,
+			 .source = (const uint8_t *)f->pc,
+			 .source_size = (uint16_t)(b->source_end - f->pc),
+		 });
 }
 
 /* No way leads on but by the dispatcher. */
@@ -296,9 +313,9 @@ static void end(struct builder *b)
 		cut_links(b);
 	targets_add(b);
 	f->nr_insns = b->nr_insns;
-	f->end = offset_here(b);
-	keep_source(b);
-	b->cache->code_next = f->end;
+	f->size = (uint16_t)(offset_here(b) - f->start);
+	keep(b);
+	b->cache->code_next = offset_here(b);
 	b->cache->nr_fragments++;
 	cache_publish(b->cache, f, b->draft->exits, b->nr_exits);
 }
@@ -343,7 +360,7 @@ static enum next build_fragment(struct builder *b, struct late *late, struct bui
 	if (cache_is_slow(b->cache) && b->limit > 1)
 		b->limit = 1;
 	count_start(b, late);
-	b->cache->levels[entry - b->cache->lookup.entries] = (uint16_t)b->count.gone;
+	cache_set_level(b->cache, (uint32_t)(entry - b->cache->lookup.entries), b->count.gone);
 	trace_start(b);
 	emit_stop(b);
 	while (next == GO_ON)
@@ -433,13 +450,8 @@ struct state rehearse(struct cache *cache, const struct fragment *fragment, uint
 	struct late late[LATE_MAX];
 	enum next next = GO_ON;
 
-	if (f.source) {
-		uint16_t copied;
-
-		__builtin_memcpy(&copied, cache->sources + f.source, sizeof(copied));
-		b.copy = cache->sources + f.source + sizeof(copied);
-		b.copied = copied;
-	}
+	b.copy = kept_source(cache, &f, &b.copied);
+	kept_marks(cache, &f, b.marks);
 	emit_arrival(&b, &(struct entry){0});
 	if (f.checked)
 		emit_check(&b);

@@ -76,8 +76,9 @@ bool plan_check(struct builder *b, struct build_fault *fault);
 /* Leaves by EXIT_STALE if that code is not what it was. */
 void emit_check(struct builder *b);
 
-/* Whether the fragment may depend on code of @page. */
+/* Whether the fragment may depend on code of @page; whether it does. */
 bool take_page(struct builder *b, uint64_t page);
+bool has_page(const struct builder *b, uint64_t page);
 
 /* ---- exits ---- */
 

@@ -6,6 +6,7 @@
 #include "runtime/translate/cache_hash.h"
 #include "runtime/translate/cache_memory.h"
 #include "runtime/translate/cache_parts.h"
+#include "runtime/translate/kept.h"
 #include "runtime/translate/record.h"
 #include "runtime/translate/tables.h"
 
@@ -56,17 +57,40 @@ static uint64_t address_of(const struct cache *cache, uint32_t offset)
 	return (uint64_t)cache->lookup.code + offset;
 }
 
-static uint32_t new_target(struct cache *cache, const struct target *target)
+static void emit_stub(struct cache *cache, uint32_t id)
 {
-	const uint32_t id = cache->nr_targets++;
 	struct builder b = {.cache = cache, .at = cache->lookup.code + stub_of(cache, id)};
 
-	cache->targets[id] = *target;
 	EMIT(&b, 0x65, 0xc7, 0x04, 0x25, THREAD_EXIT, 0, 0, 0);
 	emit32(&b, id);
 	EMIT(&b, 0xe9);
 	emit_relative(&b, address_of(cache, cache->leave));
+}
+
+static uint32_t new_target(struct cache *cache, const struct target *target)
+{
+	uint32_t id = cache->free_targets;
+
+	if (id) {
+		cache->free_targets = cache->targets[id].exits;
+	} else {
+		id = cache->nr_targets++;
+		emit_stub(cache, id);
+	}
+	cache->targets[id] = *target;
 	return id;
+}
+
+/*
+ * Nothing leads to the target any more. It can be another one, unless somebody is on his way through
+ * its stub.
+ */
+static void free_target(struct cache *cache, uint32_t id)
+{
+	if (cache_entered(cache))
+		return;
+	cache->targets[id] = (struct target){.exits = cache->free_targets};
+	cache->free_targets = id;
 }
 
 /* One store: other threads execute what is there before or after it. */
@@ -193,7 +217,7 @@ static void populate_page(struct cache *cache, uint64_t number)
 
 static void add_to_page(struct cache *cache, struct fragment *f, unsigned int which)
 {
-	const uint64_t number = fragment_page(f, which);
+	const uint64_t number = kept_page(cache, f, which);
 	struct page *page;
 
 	populate_page(cache, number);
@@ -203,7 +227,7 @@ static void add_to_page(struct cache *cache, struct fragment *f, unsigned int wh
 		page->number = number;
 		cache->nr_pages++;
 	}
-	f->page_next[which] = page->fragments;
+	*kept_page_next(cache, f, which) = page->fragments;
 	page->fragments = f - cache->fragments;
 }
 
@@ -214,7 +238,7 @@ static void forget_page(struct cache *cache, struct page *page)
 	for (uint32_t i = page->fragments; i; i = next) {
 		struct fragment *f = &cache->fragments[i];
 
-		next = f->page_next[fragment_which(f, page->number)];
+		next = *kept_page_next(cache, f, kept_which_page(cache, f, page->number));
 		cache_kill(cache, f);
 	}
 	page->fragments = 0;
@@ -272,8 +296,8 @@ bool cache_room(const struct cache *cache)
 	       /* An entry that dies may need one. */
 	       cache->nr_targets + FRAGMENT_EXITS + cache->nr_entries + FRAGMENT_ENTRIES <=
 		       MAX_TARGETS &&
-	       cache->nr_pages + FRAGMENT_PAGES <= PAGE_SLOTS * 3 / 4 &&
-	       cache->nr_sources + FRAGMENT_BYTES <= SOURCES_SIZE &&
+	       cache->nr_pages + KEPT_PAGES <= PAGE_SLOTS * 3 / 4 &&
+	       cache->nr_kept + KEPT_BYTES <= KEPT_SIZE &&
 	       hash_room(cache, FRAGMENT_ENTRIES + FRAGMENT_EXITS) &&
 	       cache->blocks.next + MAX_BLOCKS_OF_FRAGMENT <= BLOCKS_SIZE &&
 	       compiled_room(&cache->blocks.compiled, MAX_COMPILED_OF_FRAGMENT) &&
@@ -288,8 +312,10 @@ static void insert(struct cache *cache, uint32_t id)
 	const uint32_t before = slot_place(*slot);
 
 	hash_fill(cache, slot, entry->pc, id);
-	if (before & SLOT_TARGET)
+	if (before & SLOT_TARGET) {
 		move_exits(cache, &cache->targets[before & ~SLOT_TARGET].exits, id);
+		free_target(cache, before & ~SLOT_TARGET);
+	}
 }
 
 void cache_publish_entry(struct cache *cache, uint32_t id)
@@ -316,7 +342,7 @@ void cache_publish(struct cache *cache, struct fragment *f, const struct draft_e
 {
 	for (unsigned int i = 0; i < nr_exits; i++)
 		add_exit(cache, f, &exits[i]);
-	for (unsigned int i = 0; i < f->nr_pages; i++)
+	for (unsigned int i = 0; i <= f->other_pages; i++)
 		add_to_page(cache, f, i);
 	for (unsigned int i = 0; i < f->nr_entries; i++)
 		cache_publish_entry(cache, f->entries + i);
@@ -339,7 +365,8 @@ static void kill_entry(struct cache *cache, struct entry *entry, const struct fr
 	if (entry->exits) {
 		const uint32_t place = place_for(cache, entry->pc);
 
-		wait_there(cache, place, cache->levels[entry - cache->lookup.entries]);
+		wait_there(cache, place,
+			   cache_level(cache, (uint32_t)(entry - cache->lookup.entries)));
 		move_exits(cache, &entry->exits, place);
 	}
 
@@ -361,7 +388,7 @@ struct fragment *cache_fragment_at(const struct cache *cache, uint32_t offset)
 	while (low < high) {
 		const uint32_t middle = (low + high) / 2;
 
-		if (cache->fragments[middle].end <= offset)
+		if (fragment_end(&cache->fragments[middle]) <= offset)
 			low = middle + 1;
 		else
 			high = middle;
@@ -403,9 +430,10 @@ static void reset(struct cache *cache)
 		.cold = cache->blocks.memory + TRANSLATE_BLOCKS_SIZE,
 	};
 	cache->code_next = WAYS_OUT + constants_bytes(cache);
-	cache->nr_fragments = cache->nr_entries = cache->nr_sources = 1;
+	cache->nr_fragments = cache->nr_entries = cache->nr_kept = 1;
 	cache->nr_targets = FIRST_EXIT;
 	cache->nr_exits = 1;
+	cache->free_targets = 0;
 	cache->nr_pages = 0;
 	__builtin_memset(cache->each, 0, sizeof(cache->each));
 	cache->meta->head = (struct slots_head){.mask = FIRST_SLOTS - 1};
@@ -421,7 +449,7 @@ void cache_init(struct cache *cache, const struct translate_memory *memory)
 	cache->exits = cache->meta->exits;
 	cache->levels = cache->meta->levels;
 	cache->pages = cache->meta->pages;
-	cache->sources = cache->meta->sources;
+	cache->kept = cache->meta->kept;
 	cache->stubs = STUBS;
 	cache->lookup.slots = cache->meta->slots;
 	cache->lookup.entries = cache->meta->entries;

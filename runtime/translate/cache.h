@@ -69,40 +69,31 @@ enum fragment_flag {
 	FRAGMENT_STEP = 8,     /* one instruction, made to be executed once */
 	FRAGMENT_STOP = 4,     /* begins with an exit: stops.h */
 	FRAGMENT_EACH = 32,    /* compares each operand by itself: filter.c */
+	FRAGMENT_SOURCE = 64,  /* its code may change, and is kept: kept.h */
 };
 
-enum { FRAGMENT_PAGES = 4 };
-
+/* Most code runs once, and has so much for each few of its instructions: what few fragments need
+ * lies elsewhere (kept.h). */
 struct fragment {
 	uint64_t pc;
-	uint32_t start, end; /* offsets */
-	uint32_t entries;    /* index of the first one; the others follow */
-	/* Pages without whose code it would be another: that of pc, and how far others are. */
-	int32_t other_pages[FRAGMENT_PAGES - 1];
-	uint32_t page_next[FRAGMENT_PAGES]; /* of the fragments that have the same page */
-	uint32_t source;   /* offset of a copy of the program's code, if that may change */
-	uint64_t marks[5]; /* enum count_mark, a bit for each instruction */
-	uint16_t nr_insns;
+	uint32_t start;	      /* offset */
+	uint32_t entries;     /* index of the first one; the others follow */
+	uint32_t page_next;   /* of the fragments that depend on the page of pc */
+	uint32_t kept;	      /* offset of what is kept of it beside this; 0: nothing */
+	uint16_t size;	      /* bytes of code */
 	uint16_t behind_stop; /* offset from start */
-	uint8_t checked;      /* bytes that it compares */
-	uint8_t nr_entries;
-	uint8_t nr_pages;
-	uint8_t flags;
+	uint32_t nr_insns : 7;
+	uint32_t nr_entries : 7;
+	uint32_t checked : 6;	  /* bytes that it compares */
+	uint32_t other_pages : 2; /* without whose code it would be another, beside that of pc */
+	uint32_t flags : 7;
 };
 
-static inline uint64_t fragment_page(const struct fragment *f, unsigned int which)
-{
-	return (f->pc >> PAGE_SHIFT) + (which ? (uint64_t)f->other_pages[which - 1] : 0);
-}
+_Static_assert(sizeof(struct fragment) == 32, "");
 
-/* Which of its pages @page is, or nr_pages. */
-static inline unsigned int fragment_which(const struct fragment *f, uint64_t page)
+static inline uint32_t fragment_end(const struct fragment *f)
 {
-	unsigned int which = 0;
-
-	while (which < f->nr_pages && fragment_page(f, which) != page)
-		which++;
-	return which;
+	return f->start + f->size;
 }
 
 /* What the assembly in enter.S reads; see offsets.h. */
@@ -140,7 +131,7 @@ enum cache_array {
 	ARRAY_LEVELS,
 	ARRAY_TARGETS,
 	ARRAY_EXITS,
-	ARRAY_SOURCES,
+	ARRAY_KEPT,
 	ARRAY_BLOCKS,
 	ARRAY_HOT,
 	ARRAY_COLD,
@@ -153,11 +144,12 @@ struct cache {
 	struct fragment *fragments;
 	struct target *targets;
 	struct exit *exits;
-	uint16_t *levels; /* of entries: how far who enters may have gone, at most: count_near.c */
+	uint16_t *levels; /* of entries, if it looks: how far who enters may have gone, at most */
 	struct page *pages;
-	uint8_t *sources;
+	uint8_t *kept;
 	struct meta *meta; /* where all of them are */
-	uint32_t nr_fragments, nr_entries, nr_targets, nr_exits, nr_pages, nr_sources;
+	uint32_t nr_fragments, nr_entries, nr_targets, nr_exits, nr_pages, nr_kept;
+	uint32_t free_targets; /* the first one; of these `exits` is the next */
 	uint32_t code_next;
 	uint32_t stubs;				/* where that of target 0 would be */
 	uint32_t jump_miss, return_miss, leave; /* the ways to them */
@@ -178,6 +170,18 @@ uint32_t cache_find(const struct cache *cache, uint64_t pc);
 
 /* Where that code is, or 0. Needs no lock. */
 uint32_t cache_body(const struct cache *cache, uint64_t pc);
+
+/* That of an entry: count_near.c. In a cache that does not look it is 0. */
+static inline unsigned int cache_level(const struct cache *cache, uint32_t entry)
+{
+	return cache->lookup.looks ? cache->levels[entry] : 0;
+}
+
+static inline void cache_set_level(struct cache *cache, uint32_t entry, unsigned int level)
+{
+	if (cache->lookup.looks)
+		cache->levels[entry] = (uint16_t)level;
+}
 
 /* Whether its code does more than the program's: then it is entered only where the emitter knew. */
 static inline bool cache_instruments(const struct cache *cache)
@@ -234,6 +238,12 @@ void cache_begin(struct cache *cache);
 
 /* Asks for the memory that one more fragment may need. */
 void cache_populate(struct cache *cache);
+
+/*
+ * With the lock held, whether a thread may be in its code: dispatch.c. Who goes there later does not
+ * meet what has been changed before.
+ */
+bool cache_entered(const struct cache *cache);
 
 /* Makes every thread leave that is inside, at the next branch. */
 void cache_disconnect(struct cache *cache);

@@ -4,7 +4,7 @@
  *
  *	code	ways out | constants | fragments ... | stubs, by number of target
  *	meta	fragments | entries | their levels | what is withheld of them | targets | exits | pages |
- *		sources | the hash
+ *		kept.h | the hash
  *	blocks	descriptions | their code, from both ends
  */
 #ifndef RUNTIME_TRANSLATE_CACHE_MEMORY_H
@@ -18,7 +18,7 @@ enum {
 	MAX_TARGETS = 1 << 20,
 	MAX_EXITS = 1 << 20,
 	PAGE_SLOTS = 64 << 10,
-	SOURCES_SIZE = 8 << 20,
+	KEPT_SIZE = 10 << 20,
 	FIRST_SLOTS = 8 << 10,
 	LAST_SLOTS = 1 << 20,
 	MORE_SLOTS = 512, /* behind the last one where anybody begins to look; the last is free */
@@ -45,7 +45,7 @@ struct meta {
 	struct target targets[MAX_TARGETS];
 	struct exit exits[MAX_EXITS];
 	_Alignas(PAGE_SIZE) struct page pages[PAGE_SLOTS];
-	uint8_t sources[SOURCES_SIZE];
+	uint8_t kept[KEPT_SIZE];
 	struct slots_head head;
 	uint64_t slots[LAST_SLOTS + MORE_SLOTS];
 	uint64_t lost; /* what found no slot, and is not found */

@@ -6,16 +6,18 @@
 #include "runtime/translate/cache.h"
 #include "runtime/translate/cache_memory.h"
 #include "runtime/translate/cache_parts.h"
+#include "runtime/translate/kept.h"
 
 /* An entry that has a pad and no body; bodies lie behind the ways out. */
 enum { PAD_ALONE = 1 };
 
-static unsigned int group_of(const struct fragment *f, unsigned int (*group)(uint64_t page))
+static unsigned int group_of(const struct cache *cache, const struct fragment *f,
+			     unsigned int (*group)(uint64_t page))
 {
-	const unsigned int first = group(fragment_page(f, 0));
+	const unsigned int first = group(kept_page(cache, f, 0));
 
-	for (unsigned int i = 1; i < f->nr_pages; i++)
-		if (group(fragment_page(f, i)) != first)
+	for (unsigned int i = 1; i <= f->other_pages; i++)
+		if (group(kept_page(cache, f, i)) != first)
 			return CACHE_GROUP_NONE;
 	return first;
 }
@@ -38,7 +40,7 @@ static bool is_entered_by_others(const struct cache *cache, const struct fragmen
 			const struct fragment *from =
 				cache_fragment_at(cache, cache->exits[exit].site);
 
-			if (!from || group_of(from, group) != own)
+			if (!from || group_of(cache, from, group) != own)
 				return true;
 		}
 	return false;
@@ -55,7 +57,7 @@ static void withhold(struct cache *cache, const struct fragment *f)
 			cache->meta->withheld[id] = PAD_ALONE;
 		cache_hide(cache, entry, f);
 		/* Another fragment's, which may die meanwhile. */
-		if (entry->pad < f->start || entry->pad >= f->end)
+		if (entry->pad < f->start || entry->pad >= fragment_end(f))
 			entry->pad = 0;
 	}
 }
@@ -64,7 +66,7 @@ void cache_withhold(struct cache *cache, unsigned int (*group)(uint64_t page))
 {
 	for (uint32_t i = 1; i < cache->nr_fragments; i++) {
 		struct fragment *f = &cache->fragments[i];
-		const unsigned int own = group_of(f, group);
+		const unsigned int own = group_of(cache, f, group);
 
 		if (own == CACHE_GROUP_SHOWN || !is_alive(cache, f))
 			continue;
@@ -90,7 +92,7 @@ static void forget_withheld(struct cache *cache, uint64_t number)
 	for (uint32_t i = cache_find_page(cache, number)->fragments; i; i = next) {
 		struct fragment *f = &cache->fragments[i];
 
-		next = f->page_next[fragment_which(f, number)];
+		next = *kept_page_next(cache, f, kept_which_page(cache, f, number));
 		if (is_withheld(cache, f))
 			cache_kill(cache, f);
 	}
@@ -111,7 +113,7 @@ static void show_entry(struct cache *cache, uint32_t id)
 	if (body == PAD_ALONE) {
 		if (known)
 			cache_publish_entry(cache, id);
-	} else if (!known && cache_waiting(cache, entry->pc) <= cache->levels[id]) {
+	} else if (!known && cache_waiting(cache, entry->pc) <= cache_level(cache, id)) {
 		entry->body = body;
 		cache_publish_entry(cache, id);
 	}
@@ -133,9 +135,9 @@ static void show_page(struct cache *cache, uint64_t number, bool bodies)
 	uint32_t next;
 
 	for (uint32_t i = cache_find_page(cache, number)->fragments; i; i = next) {
-		const struct fragment *f = &cache->fragments[i];
+		struct fragment *f = &cache->fragments[i];
 
-		next = f->page_next[fragment_which(f, number)];
+		next = *kept_page_next(cache, f, kept_which_page(cache, f, number));
 		show(cache, f, bodies);
 	}
 }

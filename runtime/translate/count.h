@@ -35,6 +35,7 @@ enum count_mark {
 	MARK_BACK,    /* which leads back; */
 	MARK_LOOKS,   /* before it, it is looked whether a counter has got to 0 */
 	MARK_FREE,    /* and flags are dead there */
+	COUNT_MARKS,
 };
 
 /* Behind the amounts: for each kind, the sign of its counter. */

@@ -61,12 +61,12 @@ bool count_jcc_follows(const struct builder *b, uint64_t *target);
 /* Of the instruction at hand. */
 static inline bool count_is_marked(const struct builder *b, enum count_mark mark)
 {
-	return b->fragment->marks[mark] >> b->nr_insns & 1;
+	return b->marks[mark] >> b->nr_insns & 1;
 }
 
 static inline void count_set_mark(struct builder *b, enum count_mark mark)
 {
-	b->fragment->marks[mark] |= 1UL << b->nr_insns;
+	b->marks[mark] |= 1UL << b->nr_insns;
 }
 
 #endif

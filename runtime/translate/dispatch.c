@@ -168,8 +168,9 @@ bool translate_instrument(struct thread *thread, const struct instrumentation *w
 
 /* ---- emptying a cache ---- */
 
-static bool someone_inside(const struct cache *cache)
+bool cache_entered(const struct cache *cache)
 {
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (const struct thread *t = threads; t; t = t->next)
 		if (__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST) == cache_inside(cache))
 			return true;
@@ -184,7 +185,7 @@ static void empty(struct cache *cache)
 {
 	__atomic_store_n(&emptying, 1, __ATOMIC_SEQ_CST);
 	cache_disconnect(cache);
-	while (someone_inside(cache))
+	while (cache_entered(cache))
 		sys(__NR_sched_yield);
 	for (struct thread *t = threads; t; t = t->next)
 		recover_forget(t);

@@ -47,7 +47,7 @@
 
 static bool decide(struct builder *b, bool answer)
 {
-	uint64_t *decisions = &b->fragment->marks[0];
+	uint64_t *decisions = &b->marks[0];
 	const uint64_t bit = 1UL << b->count.due.nr_decisions++;
 
 	if (b->asked)
@@ -65,12 +65,10 @@ static bool decide(struct builder *b, bool answer)
  */
 static bool depends_on(struct builder *b, uint64_t pc)
 {
-	const struct fragment *f = b->fragment;
 	const uint64_t page = pc >> PAGE_SHIFT;
 
-	return fragment_which(f, page) < f->nr_pages ||
-	       (f->nr_pages && f->nr_pages < FRAGMENT_PAGES - 1 && !b->range.writable &&
-		take_page(b, page));
+	return has_page(b, page) || (b->nr_pages && b->nr_pages < KEPT_PAGES - 1 &&
+				     !b->range.writable && take_page(b, page));
 }
 
 bool due_look(struct builder *b, uint64_t pc, struct insn *insn)

@@ -13,6 +13,7 @@
 #include "runtime/translate/count.h"
 #include "runtime/translate/decode.h"
 #include "runtime/translate/filter.h"
+#include "runtime/translate/kept.h"
 #include "runtime/translate/trace.h"
 #include "runtime/translate/translate.h"
 
@@ -93,6 +94,9 @@ struct builder {
 	struct insn insn;
 
 	struct fragment *fragment;
+	uint64_t marks[COUNT_MARKS]; /* enum count_mark, a bit for each instruction */
+	uint64_t pages[KEPT_PAGES];  /* on whose code it depends */
+	unsigned int nr_pages;
 	unsigned int nr_insns;
 	unsigned int limit; /* as many at most */
 	uint32_t pad;	    /* where the last pad begins */

@@ -5,6 +5,7 @@
  * less time than a fault for each, and are no faults to those who count them.
  */
 #include "runtime/translate/cache.h"
+#include "runtime/translate/kept.h"
 #include "runtime/translate/translate.h"
 
 /* From when on there is a page more than may be needed. It is never used where little is built, as
@@ -63,12 +64,13 @@ void cache_populate(struct cache *cache)
 	      FRAGMENT_EXITS * STUB_BYTES);
 	AHEAD(cache, ARRAY_FRAGMENTS, cache->fragments, cache->nr_fragments, 1);
 	AHEAD(cache, ARRAY_ENTRIES, cache->lookup.entries, cache->nr_entries, FRAGMENT_ENTRIES);
-	AHEAD(cache, ARRAY_LEVELS, cache->levels, cache->nr_entries, FRAGMENT_ENTRIES);
+	if (cache->lookup.looks)
+		AHEAD(cache, ARRAY_LEVELS, cache->levels, cache->nr_entries, FRAGMENT_ENTRIES);
 	AHEAD(cache, ARRAY_TARGETS, cache->targets, cache->nr_targets, FRAGMENT_EXITS);
 	AHEAD(cache, ARRAY_EXITS, cache->exits, cache->nr_exits, FRAGMENT_EXITS);
-	/* Of most programs no code can change. */
-	if (cache->nr_sources > 1)
-		AHEAD(cache, ARRAY_SOURCES, cache->sources, cache->nr_sources, FRAGMENT_BYTES);
+	/* Of most programs no code can change, and few fragments have several pages. */
+	if (cache->nr_kept > 1)
+		AHEAD(cache, ARRAY_KEPT, cache->kept, cache->nr_kept, KEPT_BYTES);
 	if (!cache_traces(cache))
 		return;
 	AHEAD(cache, ARRAY_BLOCKS, cache->blocks.memory, cache->blocks.next, FRAGMENT_BYTES);

@@ -55,13 +55,14 @@ static void add_meta(const struct cache *cache, struct snapshot *s)
 
 	ADD_ARRAY(cache, s, fragments, s->nr_fragments);
 	add(cache, s, SNAPSHOT_META, cache->lookup.entries, s->nr_entries * sizeof(struct entry));
-	ADD_ARRAY(cache, s, levels, s->nr_entries);
+	if (cache->lookup.looks)
+		ADD_ARRAY(cache, s, levels, s->nr_entries);
 	add(cache, s, SNAPSHOT_META, cache->meta->withheld,
 	    s->nr_entries * sizeof(*cache->meta->withheld));
 	ADD_ARRAY(cache, s, targets, s->nr_targets);
 	ADD_ARRAY(cache, s, exits, s->nr_exits);
 	ADD_ARRAY(cache, s, pages, PAGE_SLOTS);
-	ADD_ARRAY(cache, s, sources, s->nr_sources);
+	ADD_ARRAY(cache, s, kept, s->nr_kept);
 	add(cache, s, SNAPSHOT_META, &cache->meta->head,
 	    sizeof(cache->meta->head) + slots * sizeof(*cache->meta->slots));
 }
@@ -75,7 +76,8 @@ void snapshot_take(const struct cache *cache, struct snapshot *s)
 		.nr_targets = cache->nr_targets,
 		.nr_exits = cache->nr_exits,
 		.nr_pages = cache->nr_pages,
-		.nr_sources = cache->nr_sources,
+		.nr_kept = cache->nr_kept,
+		.free_targets = cache->free_targets,
 		.code_next = cache->code_next,
 	};
 	add(cache, s, SNAPSHOT_CODE, cache->lookup.code, s->code_next);
@@ -97,6 +99,7 @@ void snapshot_adopt(struct cache *cache, const struct snapshot *s)
 	cache->nr_targets = s->nr_targets;
 	cache->nr_exits = s->nr_exits;
 	cache->nr_pages = s->nr_pages;
-	cache->nr_sources = s->nr_sources;
+	cache->nr_kept = s->nr_kept;
+	cache->free_targets = s->free_targets;
 	cache->code_next = s->code_next;
 }

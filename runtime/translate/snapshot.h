@@ -33,7 +33,8 @@ enum { SNAPSHOT_PIECES = 16 };
 
 struct snapshot {
 	struct instrumentation does;
-	uint32_t nr_fragments, nr_entries, nr_targets, nr_exits, nr_pages, nr_sources;
+	uint32_t nr_fragments, nr_entries, nr_targets, nr_exits, nr_pages, nr_kept;
+	uint32_t free_targets;
 	uint32_t code_next;
 	uint32_t nr_pieces;
 	struct snapshot_piece pieces[SNAPSHOT_PIECES];

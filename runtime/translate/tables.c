@@ -160,6 +160,6 @@ void tables_withdraw(struct cache *cache, enum table table, uint64_t pc, const s
 	uint64_t *place = table_place(cache, table, pc);
 	const uint64_t offset = *place - (uint64_t)cache->lookup.code;
 
-	if ((offset >= f->start && offset < f->end) || (arrival && offset == arrival))
+	if ((offset >= f->start && offset < fragment_end(f)) || (arrival && offset == arrival))
 		__atomic_store_n(place, tables_way_out(cache, table), __ATOMIC_RELEASE);
 }

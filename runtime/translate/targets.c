@@ -70,12 +70,12 @@ bool targets_level(const struct builder *b, uint64_t pc, unsigned int *level)
 
 	for (id = f->entries; id < f->entries + f->nr_entries; id++)
 		if (b->cache->lookup.entries[id].pc == pc && b->cache->lookup.entries[id].body) {
-			*level = b->cache->levels[id];
+			*level = cache_level(b->cache, id);
 			return true;
 		}
 	id = cache_find(b->cache, pc);
 	if (id) {
-		*level = b->cache->levels[id];
+		*level = cache_level(b->cache, id);
 		return true;
 	}
 	if (pc < f->pc || pc >= b->source_end)

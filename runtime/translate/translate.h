@@ -20,7 +20,7 @@
 /* Sizes of the areas, all of them zeroed, page-aligned and touched only as far as they are used. */
 #define TRANSLATE_CODE_SIZE   (64UL << 20)
 #define TRANSLATE_TABLE_SIZE  ((4UL << 20) + 4096)
-#define TRANSLATE_META_SIZE   (83UL << 20)
+#define TRANSLATE_META_SIZE   (67UL << 20)
 #define TRANSLATE_BLOCKS_SIZE (96UL << 20)
 
 struct translate_memory {

@@ -285,10 +285,11 @@ int main(int argc, char **argv)
 		return watch(programs, first);
 	if (argc > 3)
 		be(argv[3]);
-	printf("1..19\n");
+	printf("1..20\n");
 	host_start();
 	run("the C library runs", runs_library, 3, 1000);
 	run("vsyscalls are made", has_vsyscall, 1, 0);
+	run("what is remembered of code that runs once is little", is_small, 1, 0);
 	run("what two children translated is there for the third", learns, 1, 5);
 	program_place(MAP_32BIT, PROT_READ | PROT_EXEC);
 	run("what there is no memory for is refused", is_refused, 1, first << 20);

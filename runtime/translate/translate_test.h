@@ -19,6 +19,9 @@ bool watches(uint64_t program);
 /* steps_test.c, of code that does @wanted: @begin is called before each run. */
 bool counts_with(uint64_t program, const struct instrumentation *wanted, void (*begin)(void));
 
+/* cold_test.c: what is remembered of code that runs once is little. */
+bool is_small(uint64_t unused);
+
 /* due_test.c: each overflow is where the native run has counted as much. */
 bool stops(uint64_t program);
 
