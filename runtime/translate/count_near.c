@@ -210,6 +210,7 @@ void count_look_early(struct builder *b)
 		return;
 	count_set_mark(b, MARK_LOOKS);
 	c->gone = not_added(c);
+	/* The way out has room for one addition. */
 	if (c->gone >= AMOUNTS_OF_SECOND || leads_too_far(b, target, n))
 		count_set_mark(b, MARK_ENTERED);
 	c->gone = gone;
