@@ -325,6 +325,7 @@ static int64_t send_to_self(const struct core_owner *owner, siginfo_t *info)
 {
 	if (waits_already(info->si_signo))
 		return 0;
+	signal_action_note(task_self(), info->si_signo);
 	if (owner->type == OWNER_PID)
 		return sys(__NR_rt_sigqueueinfo, owner->pid, info->si_signo, info);
 	return sys(__NR_rt_tgsigqueueinfo, sys(__NR_getpid), owner->pid, info->si_signo, info);
@@ -377,6 +378,7 @@ void core_host_sigtrap(const struct core_event *event, uint64_t address)
 
 	if (waits_already(SIGTRAP))
 		return;
+	signal_action_note(task_self(), SIGTRAP);
 	sys(__NR_rt_sigprocmask, SIG_BLOCK, NULL, &blocked, sizeof(blocked));
 	info.si_addr = (void *)address;
 	info.si_perf_data = event->attr.sig_data;

@@ -116,6 +116,8 @@ void signal_actions_give(struct signal_actions *actions);
 /* Handlers have become defaults in the kernel (CLONE_CLEAR_SIGHAND): here, too, but for ours. */
 void signal_actions_clear(struct signal_actions *actions);
 void signal_action_get(struct task *task, int number, struct signal_action *action);
+/* A signal that is sent next is noted by our handler, also where it acts by default. */
+void signal_action_note(struct task *task, int number);
 /* SA_RESETHAND */
 void signal_action_reset(struct task *task, int number);
 

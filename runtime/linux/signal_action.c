@@ -77,6 +77,30 @@ void signal_action_reset(struct task *task, int number)
 	lock_give(&actions->lock);
 }
 
+/*
+ * Signals that are sent in the middle of the runtime's work, with locks of the arena: where the
+ * kernel acts by default, the process would end there and then.
+ */
+void signal_action_note(struct task *task, int number)
+{
+	struct signal_actions *actions = task->actions;
+	struct signal_action now;
+
+	/* Nothing happens then, and a handler would interrupt calls. */
+	const signal_set ignored = SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) |
+				   SIGNAL_BIT(SIGWINCH);
+
+	if (SIGNAL_BIT(number) & (CANNOT_BE_SET | SIGNALS_FAULTS | ignored))
+		return;
+	lock_take(&actions->lock);
+	if (actions->of[number].handler == DEFAULT_HANDLER &&
+	    !signal_set_kernel_action(number, NULL, &now) && now.handler == DEFAULT_HANDLER) {
+		actions->known |= SIGNAL_BIT(number);
+		signal_catch(number, SA_RESTART);
+	}
+	lock_give(&actions->lock);
+}
+
 /* To the kernel, as far as it has to know. */
 static int64_t tell_kernel(int number, const struct signal_action *action)
 {

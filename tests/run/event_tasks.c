@@ -532,7 +532,37 @@ static void case_the_end_of_a_killed_child(void)
 	say("told of %d ends\n", told);
 }
 
+/* Where nobody handles it, the signal of an overflow ends who has it: then others go on. */
+static void case_the_end_by_an_overflow(void)
+{
+	enum { CHILDREN = 200 };
+	struct perf_event_attr attr = faults();
+	int ended = 0;
+
+	attr.sample_period = 1;
+	close(own_event(&attr));
+	for (int i = 0; i < CHILDREN; i++) {
+		const pid_t child = fork();
+		int status;
+
+		need(child >= 0);
+		if (!child) {
+			const int fd = open_event(&attr, 0, -1, -1, 0);
+
+			map_ring(fd);
+			need(!fcntl(fd, F_SETFL, O_ASYNC) && !fcntl(fd, F_SETSIG, SIGUSR1));
+			need(!fcntl(fd, F_SETOWN, getpid()));
+			fault(20);
+			_exit(3);
+		}
+		need(waitpid(child, &status, 0) == child);
+		ended += WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1;
+	}
+	say("ended by it: %d\n", ended);
+}
+
 const struct test_case cases[] = {
+	{"the_end_by_an_overflow", case_the_end_by_an_overflow},
 	{"the_end_of_a_killed_child", case_the_end_of_a_killed_child},
 	{"children_that_share", case_children_that_share},
 	{"name_spaces_of_numbers", case_name_spaces_of_numbers},
