@@ -319,6 +319,8 @@ static void any_regs(struct regs *regs, uint64_t data)
 		regs->gpr[i] = any(2) ? data + DATA / 4 + any(DATA / 2) : any64();
 	if (any(4))
 		regs->gpr[REG_RSP] = data + DATA / 4 + 8 * any(DATA / 16);
+	/* With one that is not canonical some processors do not return to the program. */
+	regs->gpr[REG_RSP] &= (1UL << 47) - 1;
 	regs->rflags = (any64() & STATUS) | 0x202;
 }
 
