@@ -25,6 +25,7 @@
 
 #include "core/arena.h"
 #include "core/test_tree.h"
+#include "tests/breakpoints.h"
 
 enum {
 	SEQUENCES = 40,
@@ -469,33 +470,13 @@ static int keep_events_apart(void)
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static bool kernel_has_breakpoints(void)
-{
-	struct perf_event_attr attr = test_attr(PERF_TYPE_BREAKPOINT, 0);
-	uint64_t stores = 0;
-	int fd;
-
-	attr.bp_type = HW_BREAKPOINT_W;
-	attr.bp_addr = (uintptr_t)&target;
-	attr.bp_len = sizeof(target);
-	attr.read_format = 0;
-	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return false;
-	store(3);
-	if (read(fd, &stores, sizeof(stores)) != sizeof(stores))
-		stores = 0;
-	close(fd);
-	return stores == 3; /* some machines in user mode take breakpoints and forget them */
-}
-
 static void the_same_answers_as_the_kernels(void **state)
 {
 	int keeper;
 
 	(void)state;
-	if (!kernel_has_breakpoints()) {
-		print_message("the kernel has no breakpoints here");
+	if (breakpoints_forgotten()) {
+		print_message("# " BREAKPOINTS_FORGOTTEN "\n");
 		skip();
 	}
 	keeper = keep_events_apart();

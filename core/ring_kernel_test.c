@@ -27,6 +27,7 @@
 #include "core/fake_host.h"
 #include "core/fake_ring.h"
 #include "core/output.h"
+#include "tests/breakpoints.h"
 
 enum { EVENTS = 3, MAPS = 2, ROUNDS = 100, STEPS = 60 };
 
@@ -362,6 +363,10 @@ static void side_by_side(void **state)
 	const struct perf_event_attr attr = random_attr();
 
 	(void)state;
+	if (breakpoints_forgotten()) {
+		print_message("# " BREAKPOINTS_FORGOTTEN "\n");
+		skip();
+	}
 	fake_begin();
 	for (int i = 0; i < EVENTS; i++)
 		if (!open_pair(&pairs[i], &attr)) {

@@ -24,6 +24,7 @@
 #include <tally/counter.h>
 
 #include "lib/counter/faults_test.h"
+#include "tests/breakpoints.h"
 
 #define TIMES (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
 #define USER  .exclude_kernel = 1, .exclude_hv = 1
@@ -361,6 +362,11 @@ static void test_modify_attributes(void **state)
 	(void)state;
 	if (tally_counter_open(&attr, 0, -1, NULL, 0, &counter, &err)) {
 		print_message("# skipped: %s\n", err.what);
+		skip();
+	}
+	if (breakpoints_forgotten()) {
+		print_message("# skipped: " BREAKPOINTS_FORGOTTEN "\n");
+		tally_counter_close(counter);
 		skip();
 	}
 	watched[0]++;

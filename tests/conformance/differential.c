@@ -24,10 +24,12 @@
 
 #include "differential.h"
 #include "draw.h"
+#include "tests/breakpoints.h"
 
 _Thread_local uint64_t draw_state;
 struct slot slots[SLOTS];
 bool of_cgroups_too = true;
+bool watchpoints_too = true;
 volatile uint64_t words[WORDS] __attribute__((aligned(8)));
 
 const char *error_name(long result)
@@ -185,8 +187,8 @@ static int twice(unsigned int seeds, unsigned int steps)
 }
 
 static const char usage[] =
-	"usage: differential [--no-cgroups] [--seed N] [--steps N]\n"
-	"       differential [--no-cgroups] --twice SEEDS [--steps N]\n"
+	"usage: differential [--no-cgroups] [--no-watchpoints] [--seed N] [--steps N]\n"
+	"       differential [--no-cgroups] [--no-watchpoints] --twice SEEDS [--steps N]\n"
 	"\n"
 	"Makes random perf_event_open calls, ioctls and reads from the seed and prints a\n"
 	"transcript that does not depend on time, place or ids. With --twice it makes each of\n"
@@ -200,6 +202,8 @@ int main(int argc, char **argv)
 		{"steps", required_argument, NULL, 'n'},
 		{"twice", required_argument, NULL, 't'},
 		{"no-cgroups", no_argument, NULL, 'g'},
+		{"no-watchpoints", no_argument, NULL, 'w'},
+		{"forgets", no_argument, NULL, 'f'}, /* whether breakpoints are never hit */
 		{"nothing", no_argument, NULL, 'x'}, /* what a child executes */
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -222,6 +226,11 @@ int main(int argc, char **argv)
 		case 'g':
 			of_cgroups_too = false;
 			break;
+		case 'w':
+			watchpoints_too = false;
+			break;
+		case 'f':
+			return breakpoints_forgotten() ? 0 : 1;
 		case 'x':
 			return 0;
 		case 'h':

@@ -42,6 +42,8 @@ int slot_of_id(uint64_t id);
 
 /* Also the cgroups of samples, which the kernel alone knows where no hierarchy is mounted. */
 extern bool of_cgroups_too;
+/* Also watchpoints, which some kernels forget. */
+extern bool watchpoints_too;
 
 struct perf_event_attr draw_attr(void);
 struct perf_event_attr draw_watchpoint(void);

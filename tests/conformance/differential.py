@@ -7,6 +7,7 @@ Usage: differential.py [--seeds FIRST-LAST,...] [--seconds N] [--steps N] PROGRA
 							COMMAND: `tally run ... -- `, which runs PROGRAM
 
 Where no hierarchy of cgroups is mounted only the kernel knows the cgroup of a sample: there none asks.
+Where the kernel's breakpoints are never hit there are none.
 
 With --seconds it goes on from FIRST until they have passed. A difference counts when it is there
 each time: what depends on how busy the machine is comes and goes.
@@ -27,6 +28,8 @@ def transcript(command, seed, arguments):
     options = ['--seed', str(seed), '--steps', str(arguments.steps)]
     if not arguments.cgroups:
         options.append('--no-cgroups')
+    if not arguments.watchpoints:
+        options.append('--no-watchpoints')
     done = subprocess.run(command + options,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
     lines = done.stdout.decode(errors='replace').splitlines()
@@ -93,6 +96,9 @@ def main():
         print('1..0 # SKIP the kernel refuses perf_event_open: %s' % why)
         return 0
     arguments.cgroups = has_cgroups()
+    arguments.watchpoints = subprocess.run([arguments.program, '--forgets']).returncode != 0
+    if not arguments.watchpoints:
+        print('# without watchpoints: of the kernel breakpoints are never hit')
     failed = number = 0
     for number, seed in enumerate(seeds(arguments), 1):
         differ, tried = compare(arguments, seed)

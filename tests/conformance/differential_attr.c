@@ -170,7 +170,7 @@ static bool may_watch(void)
 
 	for (unsigned int i = 0; i < SLOTS; i++)
 		live += slots[i].fd >= 0 && slots[i].attr.type == PERF_TYPE_BREAKPOINT;
-	return live < 2;
+	return watchpoints_too && live < 2;
 }
 
 struct perf_event_attr draw_attr(void)

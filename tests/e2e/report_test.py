@@ -51,7 +51,8 @@ def same_samples(path, *options):
 
 def case_samples_of_functions_as_perf_has_them():
     ours = same_samples(plain())
-    check(ours['calls', 'work'] > sum(ours.values()) / 2, ours)
+    # Of user mode: in some virtual machines faults take more time than the work does.
+    check(ours['calls', 'work'] > sum(n for (dso, _), n in ours.items() if dso != '[kernel]') / 2, ours)
 
 
 def case_samples_with_frame_pointers_as_perf_has_them():

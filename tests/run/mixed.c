@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "event_case.h"
+#include "tests/breakpoints.h"
 
 /* ---- what is counted ---- */
 
@@ -45,6 +46,10 @@ static const uint64_t of_group =
 
 static struct perf_event_attr breakpoint(void)
 {
+	if (breakpoints_forgotten()) {
+		say("skip: " BREAKPOINTS_FORGOTTEN "\n");
+		_exit(0);
+	}
 	return (struct perf_event_attr){
 		.type = PERF_TYPE_BREAKPOINT,
 		.size = sizeof(struct perf_event_attr),
