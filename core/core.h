@@ -223,10 +223,12 @@ void core_task_clear(struct core_task *task);
  * for the first. @flags: those of clone(2). Called by the parent, before the child runs, which
  * nobody can name yet. core_task_begun() is the child's, which knows pid, tid and ppid by now:
  * FORK and its name spaces, unless its parent, who may want to see that when fork(2) returns, could
- * say so before, by core_task_forked() with pid and tid.
+ * say so before, by core_task_forked(): @pid is its number to the parent, @id that which it was given.
+ * False: it has ended since, and its place may be another's. @process: its own of that name; 0: nothing
+ * is measured of it.
  */
 void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags);
-void core_task_forked(struct core_task *task);
+bool core_task_forked(struct core_task *task, uint64_t id, int32_t pid, uint64_t *process);
 void core_task_begun(struct core_task *task);
 /* Its thread has ended: by itself, or by whoever finds that it is no more. */
 void core_task_exit(struct core_task *task);

@@ -140,14 +140,13 @@ void core_task_apart(uint64_t process)
 	core_tree_unlock();
 }
 
-/* To the events of its parent, if that still is. */
+/* To the events of its parent, if that still is. With the tree locked. */
 static void tell_of_birth(struct core_task *task, bool begun)
 {
 	struct core_task *parent = core_task(task->parent);
 
 	if (!has_events() || !task->parent)
 		return;
-	core_tree_lock();
 	if (parent->live) {
 		core_task_lock(parent);
 		if (!task->told)
@@ -158,17 +157,40 @@ static void tell_of_birth(struct core_task *task, bool begun)
 	}
 	task->told = true;
 	task->told_where |= begun || !task->moved;
-	core_tree_unlock();
 }
 
-void core_task_forked(struct core_task *task)
+/* The child itself knows better: in a name space of its own it has another number. */
+static void set_number(int32_t *number, int32_t pid)
 {
-	tell_of_birth(task, false);
+	int32_t unknown = 0;
+
+	__atomic_compare_exchange_n(number, &unknown, pid, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
+}
+
+bool core_task_forked(struct core_task *task, uint64_t id, int32_t pid, uint64_t *process)
+{
+	bool is_there;
+
+	core_tree_lock();
+	is_there = task->live && task->id == id;
+	if (is_there) {
+		set_number(&task->pid, pid);
+		set_number(&task->tid, pid);
+		tell_of_birth(task, false);
+	}
+	*process = is_there && task->events ? task->process : 0;
+	core_tree_unlock();
+	return is_there;
 }
 
 void core_task_begun(struct core_task *task)
 {
-	tell_of_birth(task, true);
+	if (has_events() && task->parent) {
+		core_tree_lock();
+		tell_of_birth(task, true);
+		core_tree_unlock();
+	}
 	/* Not before: who binds it looks at where it is, with the lock that this is done without.
 	 */
 	if (has_events() && task->bound)

@@ -186,12 +186,12 @@ void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags)
 }
 
 /* It may be killed before it can say that it is there. */
-static void watch_child(struct thread *thread, int32_t pid)
+static void watch_child(struct thread *thread, int32_t pid, uint64_t process)
 {
 	const struct control_message message = {
 		.what = CONTROL_WATCH,
-		.pid = thread->events.pid,
-		.process = thread->events.process,
+		.pid = pid,
+		.process = process,
 	};
 	int64_t fd = sys(__NR_pidfd_open, pid, 0);
 
@@ -202,22 +202,14 @@ static void watch_child(struct thread *thread, int32_t pid)
 	sys(__NR_close, fd);
 }
 
-void tasks_forked(struct thread *child, int32_t pid)
+void tasks_forked(struct thread *child, uint64_t id, int32_t pid)
 {
-	int32_t unknown = 0;
+	uint64_t process;
 
-	if (!child->page)
-		return;
-	/* The child itself knows better: in a name space of its own it has another one. */
-	__atomic_compare_exchange_n(&child->events.pid, &unknown, pid, false, __ATOMIC_RELAXED,
-				    __ATOMIC_RELAXED);
-	unknown = 0;
-	__atomic_compare_exchange_n(&child->events.tid, &unknown, pid, false, __ATOMIC_RELEASE,
-				    __ATOMIC_RELAXED);
-	if (core_nr_events() && arena_events())
-		core_task_forked(&child->events);
-	if (child->events.events)
-		watch_child(child, pid);
+	if (core_nr_events())
+		arena_events();
+	if (core_task_forked(&child->events, id, pid, &process) && process)
+		watch_child(child, pid, process);
 }
 
 void tasks_begun(struct thread *thread)

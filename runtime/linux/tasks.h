@@ -17,9 +17,11 @@ void tasks_boot(struct thread *thread);
 
 /* @parent, the caller, is about to make @child with clone(2)'s @flags: what is inherited. */
 void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags);
-/* The parent's: a child of fork(2), which still has its page to take over, is @pid to the parent;
- * who is told that number may ask for the child at once. */
-void tasks_forked(struct thread *child, int32_t pid);
+/*
+ * The parent's: the child of fork(2) that began as the task @id, at @child, is @pid to the parent; who
+ * is told that number may ask for the child at once. That may have ended, and its place be another's.
+ */
+void tasks_forked(struct thread *child, uint64_t id, int32_t pid);
 /* The child's: it runs. */
 void tasks_begun(struct thread *thread);
 

@@ -280,7 +280,7 @@ static void discard(struct task *child, bool born)
 		exec_release(child);
 		signal_actions_give(child->actions);
 	}
-	if (born && (child->forked || child->handed_over)) {
+	if (born && child->handed_over) {
 		part_with_page(child);
 	} else {
 		/* It may have been killed with locks, for which nobody is to wait: nor are we. */
@@ -312,6 +312,32 @@ static struct task *slot_take(void)
 		task = slot_reused();
 	}
 	return task ? task : slot_new();
+}
+
+/*
+ * A child with memory of its own. As soon as it is there, this process has nothing to do with its page
+ * any more: it may be killed with locks, and who waits for them, be it this thread, has to see that
+ * nobody has the page.
+ */
+static int64_t bear_process(struct thread *thread, const struct syscall *call, struct task *child)
+{
+	struct thread *its = child->thread;
+	const uint64_t id = its->page ? its->events.id : 0;
+	int64_t result;
+
+	translate_forking(thread);
+	lock_all();
+	result = clone_pass(call, child);
+	unlock_all();
+	if (result < 0) {
+		discard(child, false);
+		return result;
+	}
+	part_with_page(child);
+	if (id)
+		tasks_forked(its, id, (int32_t)result);
+	slot_give(child);
+	return result;
 }
 
 /*
@@ -363,13 +389,7 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 		*stack = 0;
 		if (size)
 			*size = 0;
-		translate_forking(thread);
-		lock_all();
-		result = clone_pass(call, child);
-		unlock_all();
-		if (result > 0)
-			tasks_forked(child->thread, (int32_t)result);
-		discard(child, result >= 0);
+		result = bear_process(thread, call, child);
 	}
 	if (thread->page)
 		core_clock_start(&thread->events);

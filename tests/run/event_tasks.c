@@ -561,7 +561,64 @@ static void case_the_end_by_an_overflow(void)
 	say("ended by it: %d\n", ended);
 }
 
+static volatile pid_t newborn;
+static volatile bool all_born;
+
+/* Who is born is killed some time later, 0 to 200 us. */
+static void *kill_newborn(void *unused)
+{
+	enum { STEPS = 100, STEP_NS = 2000 };
+
+	for (unsigned int i = 0; !all_born; i++) {
+		struct timespec began, now;
+
+		while (!newborn && !all_born)
+			;
+		clock_gettime(CLOCK_MONOTONIC, &began);
+		do
+			clock_gettime(CLOCK_MONOTONIC, &now);
+		while ((now.tv_sec - began.tv_sec) * 1000000000 + now.tv_nsec - began.tv_nsec <
+		       i * 7 % STEPS * STEP_NS);
+		if (newborn)
+			kill(newborn, SIGKILL);
+		newborn = 0;
+	}
+	return unused;
+}
+
+/* Whatever it has locked then: its parent, which is still about to let it go, goes on. */
+static void case_the_end_at_birth(void)
+{
+	enum { CHILDREN = 300 };
+	struct perf_event_attr attr = faults();
+	int ended = 0, status;
+	pthread_t killer;
+
+	attr.inherit = attr.task = attr.comm = 1;
+	for (int i = 0; i < 4; i++)
+		own_event(&attr);
+	need(!pthread_create(&killer, NULL, kill_newborn, NULL));
+	for (int i = 0; i < CHILDREN; i++) {
+		/* The number is there before the child is. */
+		const pid_t child = (pid_t)syscall(SYS_clone, CLONE_PARENT_SETTID | SIGCHLD, NULL,
+						   &newborn, NULL, 0UL);
+
+		need(child >= 0);
+		if (!child)
+			for (;;)
+				prctl(PR_SET_NAME, "newborn");
+		need(waitpid(child, &status, 0) == child);
+		ended += WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+		while (newborn)
+			;
+	}
+	all_born = true;
+	pthread_join(killer, NULL);
+	say("ended at birth: %d\n", ended);
+}
+
 const struct test_case cases[] = {
+	{"the_end_at_birth", case_the_end_at_birth},
 	{"the_end_by_an_overflow", case_the_end_by_an_overflow},
 	{"the_end_of_a_killed_child", case_the_end_of_a_killed_child},
 	{"children_that_share", case_children_that_share},
