@@ -29,3 +29,19 @@ uint64_t fs_base(void)
 		sys(__NR_arch_prctl, ARCH_GET_FS, &base);
 	return base;
 }
+
+uint64_t fs_base_known(struct fs_known *fs)
+{
+	uint16_t selector;
+
+	if (readable)
+		return fs_base();
+	__asm__ volatile("mov %%fs, %0" : "=r"(selector));
+	if (!fs->known || fs->selector != selector)
+		*fs = (struct fs_known){
+			.base = fs_base(),
+			.selector = selector,
+			.known = true,
+		};
+	return fs->base;
+}

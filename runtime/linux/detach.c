@@ -19,6 +19,7 @@
 #include "runtime/linux/signal.h"
 #include "runtime/linux/tasks.h"
 #include "runtime/linux/threads.h"
+#include "runtime/pmu/tracer.h"
 #include "runtime/say.h"
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
@@ -152,6 +153,10 @@ int64_t sys_arch_prctl(struct thread *thread, struct syscall *call)
 		thread->regs.rip -= SYSCALL_SIZE;
 		linux_detach(thread);
 		return SYSCALL_REGISTERS_SET;
+	case ARCH_SET_FS:
+		result = syscall_pass(thread, call);
+		tracer_fs_changed(thread);
+		return result;
 	case ARCH_REQ_XCOMP_PERM:
 		result = syscall_pass(thread, call);
 		if (!result)

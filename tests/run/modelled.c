@@ -328,13 +328,74 @@ static void generations(void **state)
 	close(fd);
 }
 
+/*
+ * load_by_fs(first, end, step): a load from the base of FS, which is set before each. What is at the
+ * base of the C library's FS is its address.
+ */
+void load_by_fs(const void *first, const void *end, unsigned long step);
+
+__asm__(".text\n"
+	"load_by_fs:\n"
+	"	push %rbx\n"
+	"	mov %rdi, %rbx\n"
+	"	mov %rsi, %r8\n"
+	"	mov %rdx, %r9\n"
+	"	mov %fs:0, %r10\n"
+	"1:	mov $158, %eax\n"    /* arch_prctl */
+	"	mov $0x1002, %edi\n" /* ARCH_SET_FS */
+	"	mov %rbx, %rsi\n"
+	"	syscall\n"
+	"	mov %fs:0, %rax\n"
+	"	add %r9, %rbx\n"
+	"	cmp %r8, %rbx\n"
+	"	jb 1b\n"
+	"	mov $158, %eax\n"
+	"	mov $0x1002, %edi\n"
+	"	mov %r10, %rsi\n"
+	"	syscall\n"
+	"	pop %rbx\n"
+	"	ret\n");
+
+/* What is read by FS is where FS is at that time. */
+static void fs_moves(void **state)
+{
+	enum { LOADS = 4096, STEP = 5 * CELL };
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_HW_CACHE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_HW_CACHE_L1D | PERF_COUNT_HW_CACHE_OP_READ << 8 |
+			  PERF_COUNT_HW_CACHE_RESULT_MISS << 16,
+		.exclude_kernel = 1,
+		.disabled = 1,
+	};
+	const int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+	const char *bases = mmap(NULL, LOADS * STEP, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	uint64_t misses = 0;
+
+	(void)state;
+	if (fd < 0 && errno == ENOENT) {
+		print_message("there is no such PMU");
+		skip();
+	}
+	assert_return_code(fd, errno);
+	assert_ptr_not_equal(bases, MAP_FAILED);
+	assert_return_code(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0), errno);
+	load_by_fs(bases, bases + LOADS * STEP, STEP);
+	assert_return_code(ioctl(fd, PERF_EVENT_IOC_DISABLE, 0), errno);
+	assert_int_equal(read(fd, &misses, sizeof(misses)), sizeof(misses));
+	assert_in_range(misses, LOADS / 2, 2 * LOADS);
+	close(fd);
+	munmap((void *)bases, LOADS * STEP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vectors),	 cmocka_unit_test(generations),
 		cmocka_unit_test(cache_misses),	 cmocka_unit_test(cycles),
 		cmocka_unit_test(branch_misses), cmocka_unit_test(far_loads),
-		cmocka_unit_test(strings),
+		cmocka_unit_test(strings),	 cmocka_unit_test(fs_moves),
 	};
 
 	return cmocka_run_group_tests_name("run/modelled", tests, NULL, NULL);
