@@ -17,20 +17,53 @@
 #include "runtime/linux/event_feed.h"
 #include "runtime/linux/event_poll.h"
 #include "runtime/linux/event_request.h"
+#include "runtime/linux/memory.h"
 #include "runtime/linux/tasks.h"
 #include "runtime/linux/uio.h"
 #include "runtime/linux/virtual.h"
 #include "runtime/sys.h"
 
-enum { VECTORS = 1024 }; /* UIO_MAXIOV */
+enum { VECTORS = 1024 };      /* UIO_MAXIOV */
+#define SPLICES UINT64_C(0xf) /* the flags that there are, SPLICE_F_ */
+
+/* ---- memory ---- */
+
+/* The kernel looks at that before all else, whatever it is about to write there. */
+static bool is_outside(uint64_t start, uint64_t size)
+{
+	return start + size < start || start + size > ADDRESS_MAX - PAGE;
+}
+
+/* 1: some vector has a length, 0: none has; or what is wrong with them. */
+static int64_t check_vectors(uint64_t at, uint64_t number)
+{
+	struct vector vector;
+	bool any = false;
+
+	if (number > VECTORS)
+		return -EINVAL;
+	for (uint64_t i = 0; i < number; i++) {
+		if (copy_in(&vector, at + i * sizeof(vector), sizeof(vector)))
+			return -EFAULT;
+		if ((int64_t)vector.length < 0)
+			return -EINVAL;
+		if (is_outside((uint64_t)vector.base, vector.length))
+			return -EFAULT;
+		any |= vector.length != 0;
+	}
+	return any;
+}
 
 /* ---- read ---- */
 
 static int64_t read_event(uint64_t event, uint64_t to, uint64_t size)
 {
 	uint64_t values[CORE_READ_MAX / 8];
-	int64_t result = core_read(event, values, size < sizeof(values) ? size : sizeof(values));
+	int64_t result;
 
+	if (is_outside(to, size))
+		return -EFAULT;
+	result = core_read(event, values, size < sizeof(values) ? size : sizeof(values));
 	if (result > 0 && copy_out(to, values, (size_t)result))
 		return -EFAULT;
 	return result;
@@ -45,22 +78,13 @@ static int64_t event_read(struct thread *thread, struct syscall *call, uint64_t 
 /* Each vector is a read of its own, until one is not filled. */
 static int64_t event_readv(struct thread *thread, struct syscall *call, uint64_t event)
 {
+	const int64_t any = check_vectors(call->args[1], call->args[2]);
 	struct vector vector;
 	int64_t total = 0;
-	bool any = false;
 
 	(void)thread;
-	if (call->args[2] > VECTORS)
-		return -EINVAL;
-	for (uint64_t i = 0; i < call->args[2]; i++) {
-		if (copy_in(&vector, call->args[1] + i * sizeof(vector), sizeof(vector)))
-			return -EFAULT;
-		if ((int64_t)vector.length < 0)
-			return -EINVAL;
-		any |= vector.length != 0;
-	}
-	if (!any)
-		return 0;
+	if (any <= 0)
+		return any;
 	for (uint64_t i = 0; i < call->args[2]; i++) {
 		if (copy_in(&vector, call->args[1] + i * sizeof(vector), sizeof(vector)))
 			return total ? total : -EFAULT;
@@ -86,6 +110,43 @@ static int64_t event_preadv2(struct thread *thread, struct syscall *call, uint64
 }
 
 /* ---- what is of no effect ---- */
+
+/* To or from an event; only of nothing at all is that said of it. */
+static int64_t event_splice(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	(void)thread, (void)event;
+	return call->args[4] ? -EINVAL : 0;
+}
+
+static int64_t event_tee(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	(void)thread, (void)event;
+	return call->args[2] || call->args[3] & ~SPLICES ? -EINVAL : 0;
+}
+
+static int64_t event_vmsplice(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	int64_t any;
+
+	(void)thread, (void)event;
+	if (call->args[3] & ~SPLICES)
+		return -EINVAL;
+	any = check_vectors(call->args[1], call->args[2]);
+	return any > 0 ? -EBADF : any;
+}
+
+/* A place before the beginning is wrong for any file. */
+static int64_t event_has_no_place(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	(void)thread, (void)event;
+	return (int64_t)call->args[3] < 0 ? -EINVAL : -ESPIPE;
+}
+
+static int64_t event_lseek(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	(void)thread, (void)event;
+	return (uint32_t)call->args[2] > SEEK_MAX ? -EINVAL : -ESPIPE;
+}
 
 /* It may be told what nobody heeds. */
 static int64_t event_advised(struct thread *thread, struct syscall *call, uint64_t event)
@@ -235,6 +296,7 @@ static int64_t close_many(struct thread *thread, struct syscall *call)
 static const struct concerned {
 	bool maps;		/* changes the memory map, in which events may be */
 	uint8_t at;		/* the argument that is a descriptor, */
+	uint8_t or_at;		/* and another one; 0: there is none */
 	event_handler *handler; /* and what is done where that is an event, */
 	uint8_t error;		/* or how it fails */
 	syscall_handler *whole; /* of calls that find descriptors of events in other ways */
@@ -258,31 +320,32 @@ static const struct concerned {
 	[__NR_fsync] = {.error = EINVAL},
 	[__NR_ftruncate] = {.error = EINVAL},
 	[__NR_ioctl] = {.handler = event_ioctl},
-	[__NR_lseek] = {.error = ESPIPE},
+	[__NR_lseek] = {.handler = event_lseek},
 	[__NR_mmap] = {.handler = event_mmap, .at = 4, .maps = true},
 	[__NR_mprotect] = {.maps = true},
 	[__NR_pkey_mprotect] = {.maps = true},
 	[__NR_mremap] = {.maps = true},
 	[__NR_munmap] = {.maps = true},
 	[__NR_madvise] = {.maps = true},
+	[__NR_msync] = {.maps = true},
 	[__NR_remap_file_pages] = {.maps = true},
 	[__NR_newfstatat] = {.handler = event_fstatat},
 	[__NR_poll] = {.whole = event_poll},
 	[__NR_ppoll] = {.whole = event_poll},
-	[__NR_pread64] = {.error = ESPIPE},
+	[__NR_pread64] = {.handler = event_has_no_place},
 	[__NR_preadv] = {.error = ESPIPE},
 	[__NR_preadv2] = {.handler = event_preadv2},
 	[__NR_pselect6] = {.whole = event_select},
-	[__NR_pwrite64] = {.error = ESPIPE},
+	[__NR_pwrite64] = {.handler = event_has_no_place},
 	[__NR_pwritev] = {.error = ESPIPE},
 	[__NR_read] = {.handler = event_read},
 	[__NR_readv] = {.handler = event_readv},
 	[__NR_select] = {.whole = event_select},
-	[__NR_sendfile] = {.error = EINVAL, .at = 1},
-	[__NR_splice] = {.error = EINVAL},
+	[__NR_sendfile] = {.error = EINVAL, .or_at = 1},
+	[__NR_splice] = {.handler = event_splice, .or_at = 2},
 	[__NR_statx] = {.handler = event_statx},
-	[__NR_tee] = {.error = EINVAL},
-	[__NR_vmsplice] = {.error = EBADF},
+	[__NR_tee] = {.handler = event_tee, .or_at = 1},
+	[__NR_vmsplice] = {.handler = event_vmsplice},
 	[__NR_write] = {.error = EINVAL},
 	[__NR_writev] = {.error = EINVAL},
 };
@@ -345,6 +408,8 @@ static int64_t call_on_descriptor(struct thread *thread, struct syscall *call,
 	if (!how->handler && !how->error)
 		return EVENT_CALL_OTHER;
 	event = event_of_fd(call->args[how->at]);
+	if (!event && how->or_at)
+		event = event_of_fd(call->args[how->or_at]);
 	if (event) {
 		/* What has happened so far comes before the call. */
 		tasks_update(thread);

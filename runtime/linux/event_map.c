@@ -30,7 +30,7 @@
 enum { MAPS = 4096 };
 
 struct map {
-	uint64_t start, end; /* start 0: unused */
+	uint64_t start, end; /* end 0: unused */
 	uint64_t offset;     /* as the program gave it */
 	uint64_t event;	     /* its name */
 };
@@ -54,7 +54,7 @@ static struct map *unused(void)
 	if (!maps)
 		return NULL;
 	for (unsigned int i = 0; i < nr_maps; i++)
-		if (!maps[i].start)
+		if (!maps[i].end)
 			return &maps[i];
 	return nr_maps < MAPS ? &maps[nr_maps++] : NULL;
 }
@@ -78,7 +78,7 @@ static bool note(uint64_t start, uint64_t size, uint64_t offset, uint64_t event)
 
 static bool overlaps(const struct map *map, uint64_t start, uint64_t end)
 {
-	return map->start && start < end && map->start < end && start < map->end;
+	return map->end && start < end && map->start < end && start < map->end;
 }
 
 /* What lies in a range. */
@@ -116,7 +116,7 @@ static void gone(uint64_t start, uint64_t end)
 			maps[i] = (struct map){0};
 		}
 		lock_give(&event_map_lock);
-		if (map.start)
+		if (map.end)
 			core_view_end(owner, map.event, map.offset);
 	}
 }
@@ -125,7 +125,7 @@ static void moved(uint64_t start, uint64_t end, uint64_t to)
 {
 	lock_take(&event_map_lock);
 	for (unsigned int i = 0; i < nr_maps; i++)
-		if (start <= maps[i].start && maps[i].start < end) {
+		if (maps[i].end && start <= maps[i].start && maps[i].start < end) {
 			maps[i].start += to - start;
 			maps[i].end += to - start;
 		}
@@ -176,6 +176,8 @@ static int64_t check_mmap(const struct syscall *call)
 		return -EINVAL;
 	if (size > ADDRESS_MAX)
 		return -ENOMEM;
+	if (call->args[5] >= -size)
+		return -EOVERFLOW;
 	if (call->args[2] & PROT_EXEC)
 		return -EPERM; /* what has no file system may not be executed */
 	return 0;
@@ -284,6 +286,12 @@ static int64_t advise(uint64_t advice)
 	}
 }
 
+/* There is no file that it could be written to. */
+static int64_t synchronize(uint64_t flags)
+{
+	return flags & MS_SYNC ? -EINVAL : EVENT_CALL_OTHER;
+}
+
 /* What of events lies where @call changes something; for mremap(2) also where that goes. */
 static enum found concerned(const struct syscall *call)
 {
@@ -352,6 +360,7 @@ int64_t event_map_call(struct thread *thread, struct syscall *call)
 	case __NR_pkey_mprotect:
 	case __NR_mremap:
 	case __NR_madvise:
+	case __NR_msync:
 	case __NR_remap_file_pages:
 		break;
 	case __NR_mmap:
@@ -365,6 +374,8 @@ int64_t event_map_call(struct thread *thread, struct syscall *call)
 		return EVENT_CALL_OTHER;
 	if ((uint32_t)call->number == __NR_madvise)
 		return advise(call->args[2]);
+	if ((uint32_t)call->number == __NR_msync)
+		return synchronize(call->args[2]);
 	lock_take(&event_map_changing);
 	result = change(thread, call);
 	lock_give(&event_map_changing);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -23,6 +24,7 @@ static void case_read(void)
 	char bytes[64];
 	const struct iovec good[] = {{bytes, 16}, {bytes + 16, 16}};
 	const struct iovec small[] = {{bytes, 8}, {bytes + 16, 16}};
+	const struct iovec second_outside[] = {{bytes, 16}, {(void *)-4096L, 16}};
 	const struct iovec second_small[] = {{bytes, 16}, {bytes + 16, 8}};
 	int fd;
 
@@ -34,14 +36,18 @@ static void case_read(void)
 	TRY(read(fd, bytes, 64));
 	TRY(read(fd, nowhere, 16));
 	TRY(read(fd, nowhere, 8));
+	TRY(syscall(SYS_read, fd, bytes, SIZE_MAX));
+	TRY(syscall(SYS_read, fd, bytes, SIZE_MAX / 2));
 	TRY(readv(fd, good, 2));
 	TRY(readv(fd, small, 2));
 	TRY(readv(fd, second_small, 2));
 	TRY(readv(fd, good, 0));
+	TRY(readv(fd, second_outside, 2));
 	TRY(readv(fd, good, too_many));
 	TRY(preadv2(fd, good, 1, -1, 0));
 	TRY(preadv2(fd, good, 1, 0, 0));
 	TRY(pread(fd, bytes, 64, 0));
+	TRY(pread(fd, bytes, 64, -1));
 }
 
 static void case_what_cannot_be_done(void)
@@ -53,7 +59,9 @@ static void case_what_cannot_be_done(void)
 
 	TRY(write(fd, "x", 1));
 	TRY(pwrite(fd, "x", 1, 0));
+	TRY(pwrite(fd, "x", 1, -1));
 	TRY(lseek(fd, 0, SEEK_SET));
+	TRY(lseek(fd, 0, 77));
 	TRY(ftruncate(fd, 0));
 	TRY(fsync(fd));
 	TRY(fdatasync(fd));
@@ -71,6 +79,37 @@ static void case_what_cannot_be_done(void)
 	/* From Linux 6.11 on. */
 	if (!syscall(SYS_newfstatat, fd, no_path, &file, AT_EMPTY_PATH))
 		say("mode %o\n", (unsigned int)file.st_mode);
+}
+
+/* An event is no pipe, whatever it is made of. */
+static void case_splice(void)
+{
+	char bytes[8];
+	const struct iovec some = {bytes, 8}, none = {bytes, 0};
+	const int fd = own_faults(), file = open("/proc/self/exe", O_RDONLY);
+	const int null = open("/dev/null", O_WRONLY);
+	int pipes[2];
+
+	need(!pipe(pipes) && write(pipes[1], "some", 4) == 4 && file >= 0 && null >= 0);
+	TRY(splice(fd, NULL, pipes[1], NULL, 8, 0));
+	TRY(splice(pipes[0], NULL, fd, NULL, 8, 0));
+	TRY(splice(file, NULL, fd, NULL, 8, 0));
+	TRY(splice(fd, NULL, null, NULL, 8, 0));
+	TRY(splice(fd, NULL, pipes[1], NULL, 0, 0));
+	TRY(splice(fd, NULL, pipes[1], NULL, 8, 0x100));
+	TRY(tee(fd, pipes[1], 8, 0));
+	TRY(tee(pipes[0], fd, 8, 0));
+	TRY(tee(fd, pipes[1], 0, 0));
+	TRY(tee(fd, pipes[1], 0, 0x100));
+	TRY(vmsplice(fd, &some, 1, 0));
+	TRY(vmsplice(fd, &none, 1, 0));
+	TRY(vmsplice(fd, &some, 0, 0));
+	TRY(vmsplice(fd, &some, (size_t)too_many, 0));
+	TRY(vmsplice(fd, nowhere, 1, 0));
+	TRY(vmsplice(fd, &some, 1, 0x100));
+	TRY(sendfile(fd, file, NULL, 8));
+	TRY(sendfile(null, fd, NULL, 8));
+	TRY(read(pipes[0], bytes, 8));
 }
 
 static void case_open_by_its_path(void)
@@ -256,6 +295,7 @@ static void case_faults_that_end_in_a_signal(void)
 const struct test_case cases[] = {
 	{"read", case_read},
 	{"what_cannot_be_done", case_what_cannot_be_done},
+	{"splice", case_splice},
 	{"open_by_its_path", case_open_by_its_path},
 	{"ioctl", case_ioctl},
 	{"fcntl", case_fcntl},

@@ -70,6 +70,33 @@ static void case_map_advised(void)
 	say("its page is %s\n", ring->data_offset == PAGE ? "there" : "gone");
 }
 
+static void case_map_synchronized(void)
+{
+	const int flags[] = {0, MS_ASYNC, MS_SYNC, MS_INVALIDATE, MS_SYNC | MS_ASYNC, 8};
+	int fd = own_faults();
+	char *ring = mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	need(ring != MAP_FAILED);
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+		report("msync", msync(ring, RING, flags[i]));
+		report("of a page", msync(ring + PAGE, PAGE, flags[i]));
+	}
+	TRY(msync(ring + 1, PAGE, MS_SYNC));
+}
+
+/* At address 0, where the kernel lets somebody have it. */
+static void case_map_at_the_bottom(void)
+{
+	char *volatile bottom = NULL;
+	int fd = own_faults();
+
+	TRY_AT(mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, -PAGE));
+	TRY_AT(mmap(bottom, RING, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0));
+	TRY(munmap(bottom, RING));
+	/* The ring has gone. */
+	TRY_AT(mmap(NULL, 9 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+}
+
 /* What mremap(2) answers, and where in a region with a ring in it there is something afterwards. */
 static void remapped(const char *what, long from, long old_size, long new_size, int flags, long to)
 {
@@ -293,6 +320,8 @@ static void case_unmapped(void)
 const struct test_case cases[] = {
 	{"map", case_map},
 	{"map_advised", case_map_advised},
+	{"map_synchronized", case_map_synchronized},
+	{"map_at_the_bottom", case_map_at_the_bottom},
 	{"map_replaced", case_map_replaced},
 	{"map_not_replaced", case_map_not_replaced},
 	{"map_remapped", case_map_remapped},
