@@ -266,6 +266,20 @@ static unsigned int addresses(const struct syscall *call)
 	return number < sizeof(arguments) / sizeof(*arguments) ? arguments[number] : 0;
 }
 
+/* Of these the kernel refuses more than there can be memory; of others it takes less. */
+static bool is_refused(uint32_t number, uint64_t start, uint64_t size)
+{
+	switch (number) {
+	case __NR_read:
+	case __NR_write:
+	case __NR_pread64:
+	case __NR_pwrite64:
+		return start + size < start || start + size > ADDRESS_MAX;
+	default:
+		return false;
+	}
+}
+
 void pointers_hide(struct syscall *call)
 {
 	const unsigned int which = addresses(call);
@@ -277,7 +291,8 @@ void pointers_hide(struct syscall *call)
 			continue;
 		if (own_has(*at, 1))
 			*at = nowhere(*at);
-		else if (which & AT(arg + ARGS) && own_has(*at, at[1]))
+		else if (which & AT(arg + ARGS) && own_has(*at, at[1]) &&
+			 !is_refused((uint32_t)call->number, *at, at[1]))
 			at[1] = own_before(*at, at[1]);
 	}
 }

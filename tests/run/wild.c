@@ -182,10 +182,28 @@ static void case_up_to_it(void)
 	say("a name %s\n", strerrorname_np((int)-raw(SYS_getcwd, page + PAGE - 1, 1)));
 }
 
+/* From memory of the program itself, and farther than there can be any. */
+static void case_too_far(void)
+{
+	static char own[8];
+	const int file = open("/proc/self/exe", O_RDONLY);
+	int ends[2];
+
+	need(file >= 0 && pipe2(ends, O_NONBLOCK) == 0);
+	for (uint64_t size = UINT64_MAX; size >> 47; size >>= 1) {
+		need(raw(SYS_read, file, own, size) == -EFAULT);
+		need(raw(SYS_pread64, file, own, size, 0) == -EFAULT);
+		need(raw(SYS_write, ends[1], own, size) == -EFAULT);
+		need(raw(SYS_pwrite64, file, own, size, 0) == -EBADF);
+	}
+	say("EFAULT each time\n");
+}
+
 const struct test_case cases[] = {
 	{"kernel-writes", case_kernel_writes},
 	{"kernel-reads", case_kernel_reads},
 	{"of-events", case_of_events},
 	{"up-to-it", case_up_to_it},
+	{"too-far", case_too_far},
 	{NULL, NULL},
 };
