@@ -139,10 +139,11 @@ struct thread {
 	} filters[3][8];
 
 	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
-	uint64_t *trace_start;	      /* of what has not been taken in, as far as `trace` */
-	struct lookup *lookup_before; /* of the cache that it ran in before that one, or NULL */
-	struct lookup *lookup_behind; /* for what comes behind the one instruction that it executes
-				       * alone as it may touch what is watched; or NULL */
+	uint64_t *trace_start; /* of what has not been taken in, as far as `trace` */
+	/* translate/instrument.c: of the cache that its events need, where it runs unless it executes
+	 * one instruction alone as it may touch what is watched; of the one that they may need from
+	 * now on; and of the one before, or NULL */
+	struct lookup *lookup_home, *lookup_next, *lookup_before;
 	int tid;
 	struct task *task;		  /* linux/task.h: all that only this process is to see */
 	uint32_t page;			  /* of the arena where this lies; 0: it lies elsewhere */

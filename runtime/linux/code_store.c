@@ -254,6 +254,17 @@ bool memory_kept(struct cache *cache, bool *spoiled)
 	return true;
 }
 
+void memory_forget_kept(const struct cache *cache)
+{
+	const uint64_t at = (uint64_t)images[cache_inside(cache) - 1];
+
+	if (!at)
+		return;
+	images[cache_inside(cache) - 1] = NULL;
+	map_remove(at, at + IMAGE_HEAD);
+	sys(__NR_munmap, at, IMAGE_HEAD);
+}
+
 /* ---- leaving one ---- */
 
 /* Less is made as quickly as it is found. */

@@ -123,12 +123,12 @@ static void lock_all(void)
 		lock_take(fork_locks[i]);
 	slots_lock();
 	brk_lock();
-	translate_lock();
+	translate_lock_all();
 }
 
 static void unlock_all(void)
 {
-	translate_unlock();
+	translate_unlock_all();
 	brk_unlock();
 	slots_unlock();
 	for (int i = FORK_LOCKS; i > 0; i--)

@@ -439,10 +439,27 @@ static void reset(struct cache *cache)
 	cache->meta->head = (struct slots_head){.mask = FIRST_SLOTS - 1};
 }
 
+/* What follows from what it does. */
+static void follow(struct cache *cache)
+{
+	cache->lookup.vectors = cache_traces(cache) ? 1 : count_registers(&cache->does);
+	cache->lookup.home =
+		cache_traces(cache) ? THREAD_TRACE : THREAD_EVENTS + CORE_TASK_COUNTERS;
+	cache->lookup.looks = count_looked(cache) != 0;
+}
+
+/* What lies before its fragments, in zeroed memory. */
+static void begin_code(struct cache *cache)
+{
+	struct builder b = {.cache = cache, .at = cache->lookup.code};
+
+	emit_ways_out(&b);
+	count_init(cache);
+	record_init(cache);
+}
+
 void cache_init(struct cache *cache, const struct translate_memory *memory)
 {
-	struct builder b = {.cache = cache, .at = memory->code};
-
 	cache->meta = memory->meta;
 	cache->fragments = cache->meta->fragments;
 	cache->targets = cache->meta->targets;
@@ -455,17 +472,12 @@ void cache_init(struct cache *cache, const struct translate_memory *memory)
 	cache->lookup.entries = cache->meta->entries;
 	cache->lookup.code = memory->code;
 	cache->blocks.memory = memory->blocks;
-	cache->lookup.vectors = cache_traces(cache) ? 1 : count_registers(&cache->does);
-	cache->lookup.home =
-		cache_traces(cache) ? THREAD_TRACE : THREAD_EVENTS + CORE_TASK_COUNTERS;
-	cache->lookup.looks = count_looked(cache) != 0;
 	memory_populate((uint64_t)memory->code, (uint64_t)memory->code + PAGE_SIZE);
 	memory_populate((uint64_t)&cache->meta->head, (uint64_t)(&cache->meta->head + 1));
+	follow(cache);
 	reset(cache);
-	emit_ways_out(&b);
+	begin_code(cache);
 	tables_init(cache, memory->tables);
-	count_init(cache);
-	record_init(cache);
 }
 
 void cache_begin(struct cache *cache)
@@ -491,8 +503,20 @@ void cache_empty(struct cache *cache)
 {
 	const uint64_t slots = cache->meta->head.mask + 1UL + MORE_SLOTS;
 
+	memory_populate((uint64_t)cache->pages, (uint64_t)(cache->pages + PAGE_SLOTS));
 	__builtin_memset(cache->meta->slots, 0, slots * sizeof(uint64_t));
 	__builtin_memset(cache->pages, 0, sizeof(cache->meta->pages));
 	reset(cache);
 	tables_clear(cache);
+}
+
+void cache_become(struct cache *cache, const struct instrumentation *does)
+{
+	cache->does = *does;
+	follow(cache);
+	reset(cache);
+	memory_populate((uint64_t)cache->lookup.code,
+			(uint64_t)cache->lookup.code + cache->code_next);
+	__builtin_memset(cache->lookup.code, 0, cache->code_next);
+	begin_code(cache);
 }

@@ -154,7 +154,7 @@ struct cache {
 	uint32_t stubs;				/* where that of target 0 would be */
 	uint32_t jump_miss, return_miss, leave; /* the ways to them */
 	struct {
-		uint8_t *memory; /* NULL: nothing is traced */
+		uint8_t *memory; /* NULL: there has been nothing to trace yet */
 		uint32_t next;
 		struct compiled compiled;
 	} blocks;	      /* runtime/model/block.h: what the code says that it executes */
@@ -163,6 +163,8 @@ struct cache {
 	uint64_t there[CACHE_ARRAYS]; /* how far they are populated; 0: not yet */
 	uint64_t each[16];	      /* by some bits of pc: where fragments are FRAGMENT_EACH */
 	uint64_t pages_there[6];      /* as bits, which of the pages of memory of `pages` */
+	uint64_t chosen;	      /* instrument.c: when somebody last wanted it, */
+	uint32_t changes;	      /* and whether it may be about to become another: odd */
 };
 
 /* The entry with code for @pc, or 0. With the lock held: else it may have none by now. */
@@ -200,7 +202,7 @@ uint64_t cache_block_done(struct cache *cache, const struct block *block);
 /* Whether its code tells the model what it does: trace.c. */
 static inline bool cache_traces(const struct cache *cache)
 {
-	return cache->blocks.memory;
+	return cache->does.counted & CORE_KINDS_MODEL;
 }
 
 /* Whether it counts in vector registers: count.c. */
@@ -250,6 +252,10 @@ void cache_disconnect(struct cache *cache);
 
 /* Forgets everything. Nobody is inside. */
 void cache_empty(struct cache *cache);
+
+/* It is empty, and from now on of code that does what @does says; with memory for blocks, if that is
+ * traced. Nobody is inside. */
+void cache_become(struct cache *cache, const struct instrumentation *does);
 
 /* Of a fragment that is not published yet. */
 struct draft_exit {

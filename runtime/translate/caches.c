@@ -1,39 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/translate/caches.h"
 
-#include "runtime/lock.h"
+#include "runtime/translate/dispatch.h"
 #include "runtime/translate/snapshot.h"
 
 static struct cache caches[CACHES_MAX];
 
 /* Whoever sees the number sees the caches. */
 static uint32_t nr_caches;
-static struct lock making;
-
-/*
- * The last caches do everything, for whoever comes too late for his own: all that is counted without
- * the model, seldom looked at and finely; every kind and every extra; and the same slowly, for
- * breakpoints and for single steps.
- */
-#define ALL_KINDS (CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1)
-
-enum { EXACT, EXACT_FINE, MODELLED, SLOW, LAST_CACHES };
-
-static const struct instrumentation everything[LAST_CACHES] = {
-	[EXACT] = {CORE_KINDS_EXACT, CORE_KINDS_EXACT, 0},
-	[EXACT_FINE] = {CORE_KINDS_EXACT, CORE_KINDS_EXACT, INSTRUMENT_FINE},
-	[MODELLED] = {ALL_KINDS, ALL_KINDS, CORE_EXTRAS & ~CORE_EXTRA_BREAKPOINTS},
-	[SLOW] = {ALL_KINDS, 0, CORE_EXTRAS | INSTRUMENT_STEPS},
-};
-
-static const struct instrumentation *everything_of(const struct instrumentation *does)
-{
-	if (does->extras & (CORE_EXTRA_BREAKPOINTS | INSTRUMENT_STEPS))
-		return &everything[SLOW];
-	if (does->counted & ~CORE_KINDS_EXACT || does->extras & ~INSTRUMENT_FINE)
-		return &everything[MODELLED];
-	return &everything[does->extras ? EXACT_FINE : EXACT];
-}
 
 struct cache *cache_number(unsigned int n)
 {
@@ -92,7 +66,7 @@ static bool add(const struct translate_memory *memory, const struct instrumentat
 	struct cache *cache = &caches[nr_caches];
 	bool spoiled = false, kept;
 
-	cache->does = *does;
+	*cache = (struct cache){.does = *does};
 	cache_init(cache, memory);
 	/* What is kept goes by the memory map, and is told what changes there once it is known. */
 	translate_lock();
@@ -111,101 +85,34 @@ bool caches_init(const struct translate_memory *memory)
 	return add(memory, &(struct instrumentation){0});
 }
 
-/* Whoever was making one is not here; what he had made is lost. */
-void caches_forked(void)
-{
-	making = (struct lock){0};
-	for (unsigned int n = 0; n < nr_caches; n++)
-		caches[n].populated = 0;
-}
-
-static bool covers(const struct instrumentation *has, const struct instrumentation *wants)
-{
-	return !(wants->counted & ~has->counted) && !(wants->checked & ~has->checked) &&
-	       !(wants->extras & ~has->extras);
-}
-
-static unsigned int bits(uint64_t mask)
-{
-	unsigned int n = 0;
-
-	for (; mask; mask &= mask - 1)
-		n++;
-	return n;
-}
-
-static unsigned int weight(const struct instrumentation *does)
-{
-	const unsigned int heavy = does->extras & INSTRUMENT_STEPS ? 1000 : 0;
-
-	return heavy + bits(does->counted) + bits(does->checked) + bits(does->extras);
-}
-
-static struct cache *exact(const struct instrumentation *does)
-{
-	struct cache *cache;
-
-	for (unsigned int n = 0; (cache = cache_number(n)); n++)
-		if (caches_same(&cache->does, does))
-			return cache;
-	return NULL;
-}
-
-static struct cache *lightest(const struct instrumentation *does)
-{
-	struct cache *best = NULL, *cache;
-
-	for (unsigned int n = 0; (cache = cache_number(n)); n++)
-		if (covers(&cache->does, does) &&
-		    (!best || weight(&cache->does) < weight(&best->does)))
-			best = cache;
-	return best;
-}
-
-/* With `making` held. */
-static struct cache *make(const struct instrumentation *does)
+struct cache *caches_add(const struct instrumentation *does)
 {
 	struct translate_memory memory;
 
-	if (nr_caches >= CACHES_MAX - LAST_CACHES)
-		does = everything_of(does);
-	if (nr_caches == CACHES_MAX || exact(does) ||
+	if (nr_caches == CACHES_MAX ||
 	    !memory_translator(&memory, does->counted & CORE_KINDS_MODEL))
-		return exact(does);
+		return NULL;
 	add(&memory, does);
 	return &caches[nr_caches - 1];
 }
 
-/*
- * The model counts everything at once, but for floating point, and looks for overflows itself: one
- * cache does for all who count, and one for who waits for a counter, and so has to see each record
- * (pmu/tracer.h). Where nobody asks for what operands are needed for, one does that tells of none.
- */
-static struct instrumentation usual(const struct instrumentation *does)
+bool caches_change(struct cache *cache, const struct instrumentation *does)
 {
-	const uint64_t operands = does->counted & CORE_KINDS_OPERANDS ? 0 : CORE_KINDS_OPERANDS;
-	const uint64_t apart = (CORE_KINDS_FLOATING & ~does->counted) | operands;
-
-	if (!(does->counted & CORE_KINDS_MODEL))
-		return *does;
-	return (struct instrumentation){
-		.counted = ALL_KINDS & ~apart,
-		.checked = does->checked ? ALL_KINDS & ~operands : 0,
-		.extras = does->extras,
-	};
+	if (does->counted & CORE_KINDS_MODEL && !cache->blocks.memory)
+		cache->blocks.memory = memory_more(TRANSLATE_BLOCKS_SIZE, true);
+	if (does->counted & CORE_KINDS_MODEL && !cache->blocks.memory)
+		return false;
+	translate_lock();
+	dispatch_empty(cache);
+	memory_forget_kept(cache);
+	cache_become(cache, does);
+	translate_unlock();
+	return true;
 }
 
-struct cache *caches_for(const struct instrumentation *wanted)
+/* What has been asked for of their memory its parent has asked for. */
+void caches_forked(void)
 {
-	const struct instrumentation does = usual(wanted);
-	struct cache *cache = exact(&does);
-
-	if (cache)
-		return cache;
-	lock_take(&making);
-	cache = exact(&does);
-	if (!cache)
-		cache = make(&does);
-	lock_give(&making);
-	return cache ? cache : lightest(&does);
+	for (unsigned int n = 0; n < nr_caches; n++)
+		caches[n].populated = 0;
 }

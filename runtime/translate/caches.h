@@ -2,6 +2,7 @@
 /*
  * The code caches of a process: one for each set of instrumentation that a thread of it has needed,
  * so that to begin or to stop counting costs a pointer, and flushes nothing. The first has none.
+ * Which of them there are, and who is in which, is up to instrument.c.
  */
 #ifndef RUNTIME_TRANSLATE_CACHES_H
 #define RUNTIME_TRANSLATE_CACHES_H
@@ -21,11 +22,12 @@ struct cache *cache_number(unsigned int n);
 /* Its number, which is not 0: what a thread that is inside has in thread->inside. */
 uint32_t cache_inside(const struct cache *cache);
 
-/*
- * The cache that does what @does says, and as little else as can be; made if need be. NULL: there
- * is no memory. Without the translator's lock.
- */
-struct cache *caches_for(const struct instrumentation *does);
+/* One more, by one caller at a time, without the translator's lock. NULL: there is no memory, or
+ * there are CACHES_MAX. */
+struct cache *caches_add(const struct instrumentation *does);
+
+/* @cache, which nobody uses, is one that does what @does says. The same; false: there is no memory. */
+bool caches_change(struct cache *cache, const struct instrumentation *does);
 
 static inline bool caches_same(const struct instrumentation *a, const struct instrumentation *b)
 {

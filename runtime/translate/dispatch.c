@@ -3,12 +3,15 @@
  * Where a thread is when it is not in emitted code: finding or building what it goes on with, and
  * what the program asks of the kernel.
  */
+#include "runtime/translate/dispatch.h"
+
 #include "runtime/lock.h"
 #include "runtime/model/block.h"
 #include "runtime/pmu/tracer.h"
 #include "runtime/translate/build.h"
 #include "runtime/translate/caches.h"
 #include "runtime/translate/filter.h"
+#include "runtime/translate/instrument.h"
 #include "runtime/translate/learned.h"
 #include "runtime/translate/record.h"
 #include "runtime/translate/tables.h"
@@ -50,14 +53,12 @@ static struct cache *cache_of(const struct thread *thread)
 
 static void prepare(struct thread *thread)
 {
-	if (!thread->lookup)
-		thread->lookup = &cache_number(0)->lookup;
+	instrument_begin(thread);
 	thread->drain = (void *)translate_drain;
 	thread->touch = (void *)translate_touch;
 	thread->leave = (void *)translate_leave;
 	thread->jump_miss = (void *)translate_jump_miss;
 	thread->return_miss = (void *)translate_return_miss;
-	thread->lookup_behind = NULL;
 	recover_forget(thread);
 	thread->inside = 0;
 }
@@ -108,65 +109,12 @@ bool translate_init(const struct translate_memory *memory)
 	return caches_init(memory);
 }
 
-/* For one instruction that may touch what is watched, of code that counts @counted: there are few, and
- * none takes flags for it where the code does not. */
-static struct cache *exact_cache(uint64_t counted)
-{
-	const uint64_t floating = counted & CORE_KINDS_FLOATING ? 0 : CORE_KINDS_FLOATING;
-	const uint64_t traced = counted & CORE_KINDS_MODEL;
-	const struct instrumentation does = {
-		.counted = counted ? (CORE_KINDS_EXACT & ~floating) | traced : 0,
-		.extras = CORE_EXTRA_BREAKPOINTS | CORE_EXTRA_STOPS | INSTRUMENT_STEPS,
-	};
-
-	return caches_for(&does);
-}
-
-/* Whether @thread can come out of filtering code for what may touch something. */
-static bool has_exact_cache(struct thread *thread, uint64_t counted)
-{
-	const struct cache *cache = exact_cache(counted);
-
-	return cache && (!cache_traces(cache) || tracer_begin(thread));
-}
-
-/* What can be done at speed is. */
-static struct instrumentation possible(struct thread *thread, const struct instrumentation *wanted)
-{
-	struct instrumentation does = *wanted;
-
-	if (does.extras & CORE_EXTRA_BREAKPOINTS &&
-	    (!filter_possible() || !has_exact_cache(thread, does.counted)))
-		does.extras |= INSTRUMENT_STEPS;
-	return does;
-}
-
-static bool instrument(struct thread *thread, const struct instrumentation *does)
-{
-	/* Who starts and stops counting goes back and forth between two. */
-	struct cache *const before = (struct cache *)thread->lookup_before;
-	struct cache *cache =
-		before && caches_same(&before->does, does) ? before : caches_for(does);
-
-	if (cache && cache_traces(cache) && !tracer_begin(thread))
-		return false;
-	tracer_follow(thread);
-	if (cache && &cache->lookup != thread->lookup) {
-		thread->lookup_before = thread->lookup;
-		thread->lookup = &cache->lookup;
-	}
-	return cache;
-}
-
-bool translate_instrument(struct thread *thread, const struct instrumentation *wanted)
-{
-	const struct instrumentation does = possible(thread, wanted);
-
-	thread->lookup_behind = NULL;
-	return instrument(thread, &does);
-}
-
 /* ---- emptying a cache ---- */
+
+const struct thread *dispatch_threads(void)
+{
+	return threads;
+}
 
 bool cache_entered(const struct cache *cache)
 {
@@ -178,10 +126,10 @@ bool cache_entered(const struct cache *cache)
 }
 
 /*
- * With the lock held. Once all exits lead out, who is inside gets here soon, and waits for the lock
- * where he is not inside: nothing that blocks is ever done in emitted code.
+ * Once all exits lead out, who is inside gets here soon, and waits for the lock where he is not
+ * inside: nothing that blocks is ever done in emitted code.
  */
-static void empty(struct cache *cache)
+void dispatch_empty(struct cache *cache)
 {
 	__atomic_store_n(&emptying, 1, __ATOMIC_SEQ_CST);
 	cache_disconnect(cache);
@@ -197,11 +145,12 @@ void translate_interrupted(struct thread *thread)
 {
 	struct cache *cache;
 
-	lock_take(&lock);
+	translate_lock_all();
 	thread->inside = 0;
 	for (unsigned int n = 0; (cache = cache_number(n)); n++)
-		empty(cache);
-	lock_give(&lock);
+		dispatch_empty(cache);
+	instrument_interrupted();
+	translate_unlock_all();
 }
 
 /* ---- in and out ---- */
@@ -266,7 +215,7 @@ static uint64_t make(struct thread *thread, enum arrival arrival)
 
 	lock_take(&lock);
 	if (!cache_room(cache))
-		empty(cache);
+		dispatch_empty(cache);
 	cache_populate(cache);
 	id = build(cache, thread->regs.rip, arrival, &fault);
 	if (id) {
@@ -366,7 +315,7 @@ static void go_slowly(struct thread *thread)
 /* It has let through what touches nothing. */
 static void tell_filter(struct thread *thread)
 {
-	struct cache *cache = (struct cache *)thread->lookup_behind;
+	struct cache *cache = instrument_home(thread);
 
 	lock_take(&lock);
 	filter_was_wrong(cache, (uint32_t)(thread->cache - (uint64_t)cache->lookup.code),
@@ -385,7 +334,7 @@ static bool before_insn(struct thread *thread)
 	    cache->does.extras & (CORE_EXTRA_BREAKPOINTS | CORE_EXTRA_STOPS) &&
 	    !linux_before_insn(thread))
 		return false;
-	if (thread->lookup_behind && !thread->touches.nr)
+	if (instrument_is_away(thread) && !thread->touches.nr)
 		tell_filter(thread);
 	if (cache_is_slow(cache_of(thread)) &&
 	    thread->events.extras & (CORE_EXTRA_BRANCH_STACK | CORE_EXTRA_CALL_STACK))
@@ -488,22 +437,13 @@ static void go_on(struct thread *thread, enum arrival arrival)
 	thread->cache = address;
 }
 
-/* The instruction that may touch what is watched has been executed, or it is asked again. */
-static void go_fast(struct thread *thread)
-{
-	if (!thread->lookup_behind)
-		return;
-	thread->lookup = thread->lookup_behind;
-	thread->lookup_behind = NULL;
-}
-
 void translate_dispatch(struct thread *thread)
 {
 	thread->branches.pc = 0; /* a signal: what comes next is no branch */
 	tracer_drain(thread);
 	if (!thread->step) {
 		thread->inside = 0;
-		go_fast(thread);
+		instrument_go_home(thread);
 	}
 	go_on(thread, ARRIVE_DIRECT);
 }
@@ -593,8 +533,7 @@ static void touches(struct thread *thread)
 	come_to_touch(thread);
 	tracer_drain(thread);
 	come_out(thread);
-	thread->lookup_behind = thread->lookup;
-	thread->lookup = &exact_cache(cache_of(thread)->does.counted)->lookup;
+	instrument_go_away(thread);
 	go_on(thread, ARRIVE_DIRECT);
 }
 
@@ -627,7 +566,7 @@ void translate_left(struct thread *thread)
 	}
 	tracer_drain(thread);
 	come_out(thread);
-	go_fast(thread);
+	instrument_go_home(thread);
 	/* Code is compared before it stops: who finds it stale has come there once more. Who goes in
 	 * behind a stop may find at once that a counter is due; behind something else he has come there again. */
 	if (thread->exit == EXIT_DRAIN || target.kind == EXIT_DUE)
@@ -695,7 +634,7 @@ void translate_written(struct thread *thread, uint64_t address)
 		cache_written(each, page);
 	if (rip >> PAGE_SHIFT == page || (rip + INSN_MAX - 1) >> PAGE_SHIFT == page) {
 		if (!cache_room(cache))
-			empty(cache);
+			dispatch_empty(cache);
 		cache_populate(cache);
 		const uint32_t start = build_step(cache, rip, &fault);
 

@@ -56,4 +56,7 @@ void snapshot_adopt(struct cache *cache, const struct snapshot *s);
  */
 bool memory_kept(struct cache *cache, bool *spoiled);
 
+/* Likewise: @cache is about to become another, which nothing is kept of. */
+void memory_forget_kept(const struct cache *cache);
+
 #endif

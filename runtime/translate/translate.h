@@ -158,9 +158,12 @@ bool translate_has_returned(const struct thread *thread, uint64_t trace, uint64_
 /* Whether @address is one of emitted code. Takes no lock. */
 bool translate_has_emitted(uint64_t address);
 
-/* For fork: nothing of the translator is half done while the lock is held. */
+/* Nothing of the translator is half done while the lock is held; for fork, nor is a cache half made
+ * while all of them are. */
 void translate_lock(void);
 void translate_unlock(void);
+void translate_lock_all(void);
+void translate_unlock_all(void);
 
 /* ---- what the translator calls: runtime/linux/, or a test ---- */
 

@@ -262,12 +262,14 @@ static int watch(unsigned int programs, uint64_t first)
 		printf("1..0 # SKIP the processor has no quick pext\n");
 		return 0;
 	}
-	printf("1..4\n");
+	printf("1..5\n");
 	run("there are caches for what is watched", has_watching_caches, 1, 0);
 	program_place(MAP_32BIT, PROT_READ | PROT_EXEC);
 	run("what is touched is met, in low memory", watches, programs, first << 20);
 	program_place(0, PROT_READ | PROT_EXEC);
 	run("what is touched is met, in high memory", watches, programs, first << 21);
+	run("what is touched is met in any number of sets of instrumentation", watches_in_many,
+	    programs, first << 21);
 	program_place(0, PROT_READ | PROT_WRITE | PROT_EXEC);
 	run("what is touched is met, of programs that may be written to", watches, programs / 4 + 1,
 	    first << 22);

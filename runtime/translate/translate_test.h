@@ -15,6 +15,7 @@ bool counts(uint64_t program);
 /* watch_test.c: what is watched is executed alone, whenever it is touched, and all steps are true. */
 bool has_watching_caches(uint64_t program);
 bool watches(uint64_t program);
+bool watches_in_many(uint64_t program);
 
 /* steps_test.c, of code that does @wanted: @begin is called before each run. */
 bool counts_with(uint64_t program, const struct instrumentation *wanted, void (*begin)(void));

@@ -171,9 +171,8 @@ static void begin(void)
 	watched.touches = 0;
 }
 
-bool watches(uint64_t program)
+static bool watches_in(uint64_t program, const struct instrumentation *does)
 {
-	const struct instrumentation *does = &all[program % ALL];
 	bool good;
 
 	watched.program = program;
@@ -189,4 +188,75 @@ bool watches(uint64_t program)
 		good = false;
 	}
 	return good;
+}
+
+bool watches(uint64_t program)
+{
+	return watches_in(program, &all[program % ALL]);
+}
+
+/* ---- in more sets of instrumentation than there can be caches ---- */
+
+static const uint64_t counted[] = {
+	0,
+	PLAIN,
+	3,
+	TRACED,
+	7,
+	CORE_KINDS_EXACT,
+	1 | CORE_KIND_BIT(CORE_BRANCH_MISSES),
+	TRACED & ~CORE_KINDS_FLOATING,
+};
+
+enum { COUNTED = sizeof(counted) / sizeof(*counted) };
+
+/* Neighbours differ in most. */
+static struct instrumentation any_set(uint64_t n)
+{
+	struct instrumentation does = {.counted = counted[n % COUNTED],
+				       .extras = CORE_EXTRA_BREAKPOINTS};
+
+	if (n / COUNTED & 1)
+		does.checked = does.counted;
+	if (n / COUNTED & 2)
+		does.extras |= CORE_EXTRA_STOPS;
+	return does;
+}
+
+static bool is_at_speed_in(const struct instrumentation *does)
+{
+	const struct cache *cache;
+
+	if (!translate_instrument(host_thread(), does))
+		return false;
+	cache = (const struct cache *)host_thread()->lookup;
+	return !(does->counted & ~cache->does.counted) && !(does->checked & ~cache->does.checked) &&
+	       cache->does.extras == does->extras;
+}
+
+/* Each of them, and what it is without what is watched, though there is no memory for as many. */
+static bool goes_through_all(void)
+{
+	bool good = true;
+
+	host_short_of_memory = cache_number(9);
+	for (uint64_t n = 0; n < 4 * COUNTED && good; n++) {
+		const struct instrumentation does = any_set(n);
+		struct instrumentation without = does;
+
+		without.extras &= ~CORE_EXTRA_BREAKPOINTS;
+		good = is_at_speed_in(&without) && is_at_speed_in(&does);
+		if (!good)
+			printf("# set %lu: kinds %#lx, checked %#lx, extras %#lx\n", n,
+			       does.counted, does.checked, does.extras);
+	}
+	host_short_of_memory = false;
+	return good;
+}
+
+bool watches_in_many(uint64_t program)
+{
+	const struct instrumentation does = any_set(program);
+
+	return goes_through_all() && watches_in(program, &does);
 }
