@@ -242,7 +242,7 @@ void cache_begin(struct cache *cache);
 void cache_populate(struct cache *cache);
 
 /*
- * With the lock held, whether a thread may be in its code: dispatch.c. Who goes there later does not
+ * With the lock held, whether a thread may be in its code: inside.c. Who goes there later does not
  * meet what has been changed before.
  */
 bool cache_entered(const struct cache *cache);

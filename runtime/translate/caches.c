@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/translate/caches.h"
 
-#include "runtime/translate/dispatch.h"
+#include "runtime/translate/inside.h"
 #include "runtime/translate/snapshot.h"
 
 static struct cache caches[CACHES_MAX];
@@ -103,7 +103,7 @@ bool caches_change(struct cache *cache, const struct instrumentation *does)
 	if (does->counted & CORE_KINDS_MODEL && !cache->blocks.memory)
 		return false;
 	translate_lock();
-	dispatch_empty(cache);
+	inside_empty(cache);
 	memory_forget_kept(cache);
 	cache_become(cache, does);
 	translate_unlock();

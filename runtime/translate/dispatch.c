@@ -3,14 +3,13 @@
  * Where a thread is when it is not in emitted code: finding or building what it goes on with, and
  * what the program asks of the kernel.
  */
-#include "runtime/translate/dispatch.h"
-
-#include "runtime/lock.h"
 #include "runtime/model/block.h"
 #include "runtime/pmu/tracer.h"
+#include "runtime/sys.h"
 #include "runtime/translate/build.h"
 #include "runtime/translate/caches.h"
 #include "runtime/translate/filter.h"
+#include "runtime/translate/inside.h"
 #include "runtime/translate/instrument.h"
 #include "runtime/translate/learned.h"
 #include "runtime/translate/record.h"
@@ -19,175 +18,9 @@
 
 #include <linux/signal.h>
 
-/* enter.S */
-extern const char translate_drain[], translate_leave[], translate_jump_miss[],
-	translate_return_miss[], translate_touch[];
-
-/* Called from there. When they return the thread goes on inside, at thread->cache. */
+/* Called from enter.S. When they return the thread goes on inside, at thread->cache. */
 void translate_dispatch(struct thread *thread);
 void translate_left(struct thread *thread);
-
-static struct lock lock;
-static struct thread *threads;
-
-/* Not 0 while somebody waits for the threads to leave a cache; none may enter any. */
-static uint32_t emptying;
-
-void translate_lock(void)
-{
-	lock_take(&lock);
-}
-
-void translate_unlock(void)
-{
-	lock_give(&lock);
-}
-
-/* ---- threads ---- */
-
-/* The cache that the thread runs in. */
-static struct cache *cache_of(const struct thread *thread)
-{
-	return (struct cache *)thread->lookup;
-}
-
-static void prepare(struct thread *thread)
-{
-	instrument_begin(thread);
-	thread->drain = (void *)translate_drain;
-	thread->touch = (void *)translate_touch;
-	thread->leave = (void *)translate_leave;
-	thread->jump_miss = (void *)translate_jump_miss;
-	thread->return_miss = (void *)translate_return_miss;
-	recover_forget(thread);
-	thread->inside = 0;
-}
-
-void translate_thread(struct thread *thread)
-{
-	prepare(thread);
-	thread->tracer = NULL;
-	lock_take(&lock);
-	thread->next = threads;
-	threads = thread;
-	lock_give(&lock);
-}
-
-void translate_thread_gone(struct thread *thread)
-{
-	struct thread **link = &threads;
-
-	lock_take(&lock);
-	while (*link && *link != thread)
-		link = &(*link)->next;
-	if (*link)
-		*link = thread->next;
-	lock_give(&lock);
-	tracer_end(thread);
-}
-
-void translate_forking(const struct thread *thread)
-{
-	learned_begin();
-	lock_take(&lock);
-	learned_take(cache_of(thread));
-	lock_give(&lock);
-}
-
-void translate_forked(struct thread *thread)
-{
-	caches_forked();
-	learned_forked();
-	tracer_forked(thread);
-	prepare(thread);
-	thread->next = NULL;
-	threads = thread;
-}
-
-bool translate_init(const struct translate_memory *memory)
-{
-	return caches_init(memory);
-}
-
-/* ---- emptying a cache ---- */
-
-const struct thread *dispatch_threads(void)
-{
-	return threads;
-}
-
-bool cache_entered(const struct cache *cache)
-{
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	for (const struct thread *t = threads; t; t = t->next)
-		if (__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST) == cache_inside(cache))
-			return true;
-	return false;
-}
-
-/*
- * Once all exits lead out, who is inside gets here soon, and waits for the lock where he is not
- * inside: nothing that blocks is ever done in emitted code.
- */
-void dispatch_empty(struct cache *cache)
-{
-	__atomic_store_n(&emptying, 1, __ATOMIC_SEQ_CST);
-	cache_disconnect(cache);
-	while (cache_entered(cache))
-		sys(__NR_sched_yield);
-	for (struct thread *t = threads; t; t = t->next)
-		recover_forget(t);
-	cache_empty(cache);
-	__atomic_store_n(&emptying, 0, __ATOMIC_SEQ_CST);
-}
-
-void translate_interrupted(struct thread *thread)
-{
-	struct cache *cache;
-
-	translate_lock_all();
-	thread->inside = 0;
-	for (unsigned int n = 0; (cache = cache_number(n)); n++)
-		dispatch_empty(cache);
-	instrument_interrupted();
-	translate_unlock_all();
-}
-
-/* ---- in and out ---- */
-
-/* Who sees that it is not inside has what he did before seen by the thread (stays_inside()). */
-static void say_inside(struct thread *thread, const struct cache *cache)
-{
-	__atomic_exchange_n(&thread->inside, cache_inside(cache), __ATOMIC_SEQ_CST);
-}
-
-/* Nothing of what the thread did inside comes after that. */
-static void come_out(struct thread *thread)
-{
-	__atomic_store_n(&thread->inside, 0, __ATOMIC_RELEASE);
-}
-
-/*
- * Whoever changes what is to be counted leaves a thread alone that is not inside, since it looks by
- * itself: here, between saying that it is and being it, and so with a full barrier before.
- */
-static bool stays_inside(struct thread *thread)
-{
-	if (!core_task_changed(&thread->events))
-		return true;
-	come_out(thread);
-	return false;
-}
-
-/* From here on the cache stays as it is for the thread, or false: wait. */
-static bool go_inside(struct thread *thread)
-{
-	say_inside(thread, cache_of(thread));
-	if (!__atomic_load_n(&emptying, __ATOMIC_SEQ_CST))
-		return stays_inside(thread);
-	come_out(thread);
-	return false;
-}
 
 /* ---- going on ---- */
 
@@ -213,9 +46,9 @@ static uint64_t make(struct thread *thread, enum arrival arrival)
 	uint64_t address = 0;
 	uint32_t id;
 
-	lock_take(&lock);
+	translate_lock();
 	if (!cache_room(cache))
-		dispatch_empty(cache);
+		inside_empty(cache);
 	cache_populate(cache);
 	id = build(cache, thread->regs.rip, arrival, &fault);
 	if (id) {
@@ -225,7 +58,7 @@ static uint64_t make(struct thread *thread, enum arrival arrival)
 		/* Nobody empties it: he would have the lock. */
 		say_inside(thread, cache);
 	}
-	lock_give(&lock);
+	translate_unlock();
 	if (!id && !vsyscall(thread))
 		linux_fault(thread, fault.signo, fault.code, fault.address);
 	return address && stays_inside(thread) ? address : 0;
@@ -317,10 +150,10 @@ static void tell_filter(struct thread *thread)
 {
 	struct cache *cache = instrument_home(thread);
 
-	lock_take(&lock);
+	translate_lock();
 	filter_was_wrong(cache, (uint32_t)(thread->cache - (uint64_t)cache->lookup.code),
 			 thread->regs.rip);
-	lock_give(&lock);
+	translate_unlock();
 }
 
 /* Before each instruction that is executed alone. False: there is something to be delivered. */
@@ -358,14 +191,14 @@ static void pass_stop(struct thread *thread)
 	const struct fragment *f;
 	uint32_t id;
 
-	lock_take(&lock);
+	translate_lock();
 	id = cache_find(cache, thread->regs.rip);
 	f = id ? cache_fragment_at(cache, cache->lookup.entries[id].body) : NULL;
 	if (f && f->flags & FRAGMENT_STOP) {
 		thread->step = (uint64_t)cache->lookup.code + f->start + f->behind_stop;
 		say_inside(thread, cache);
 	}
-	lock_give(&lock);
+	translate_unlock();
 }
 
 /* In code RF is lost. */
@@ -466,11 +299,11 @@ static void forget(struct cache *cache, uint64_t pc)
 {
 	uint32_t id;
 
-	lock_take(&lock);
+	translate_lock();
 	id = cache_find(cache, pc);
 	if (id)
 		cache_kill(cache, cache_fragment_at(cache, cache->lookup.entries[id].body));
-	lock_give(&lock);
+	translate_unlock();
 }
 
 /* True: it goes on where it was. Else there is something else to be done. */
@@ -629,12 +462,12 @@ void translate_written(struct thread *thread, uint64_t address)
 
 	thread->inside = 0;
 	thread->step = 0;
-	lock_take(&lock);
+	translate_lock();
 	for (unsigned int n = 0; (each = cache_number(n)); n++)
 		cache_written(each, page);
 	if (rip >> PAGE_SHIFT == page || (rip + INSN_MAX - 1) >> PAGE_SHIFT == page) {
 		if (!cache_room(cache))
-			dispatch_empty(cache);
+			inside_empty(cache);
 		cache_populate(cache);
 		const uint32_t start = build_step(cache, rip, &fault);
 
@@ -643,5 +476,5 @@ void translate_written(struct thread *thread, uint64_t address)
 			say_inside(thread, cache);
 		}
 	}
-	lock_give(&lock);
+	translate_unlock();
 }

@@ -16,8 +16,8 @@
 #include "runtime/pmu/tracer.h"
 #include "runtime/sys.h"
 #include "runtime/translate/caches.h"
-#include "runtime/translate/dispatch.h"
 #include "runtime/translate/filter.h"
+#include "runtime/translate/inside.h"
 
 /* Of who makes a cache, or makes one another; before the translator's. */
 static struct lock making;
@@ -199,7 +199,7 @@ static bool needs(const struct lookup *lookup, const struct cache *cache)
 /* With the translator's lock. A thread that goes to what it may use next has said so before. */
 static bool is_used(const struct cache *cache)
 {
-	for (const struct thread *t = dispatch_threads(); t; t = t->next)
+	for (const struct thread *t = inside_threads(); t; t = t->next)
 		if (needs(__atomic_load_n(&t->lookup_next, __ATOMIC_SEQ_CST), cache) ||
 		    needs(__atomic_load_n(&t->lookup_home, __ATOMIC_SEQ_CST), cache))
 			return true;
