@@ -20,8 +20,8 @@ enum control {
 	CONTROL_PIPES,
 	/* Whoever polls the event is to look again: the descriptor becomes readable. */
 	CONTROL_WAKE,
-	/* With this comes a descriptor of an event of the kernel's that feeds the event: when that
-	 * has something, whoever polls the event is to look. */
+	/* With this comes a descriptor of an event of the kernel's that feeds the event: what that
+	 * has is forwarded (core/forward.h). */
 	CONTROL_FED,
 	/* The same of one that counts for the event: core_event.answer says that it is kept. */
 	CONTROL_KEEP,
@@ -61,6 +61,10 @@ struct control_message {
 	/* CONTROL_KEPT, CONTROL_KEPT_IOCTL */
 	uint32_t act, group, request;
 	uint64_t argument;
+	/* CONTROL_FED, CONTROL_KEEP: as of struct core_forward; size 0: it has no ring */
+	uint64_t sample_type, size;
+	int64_t ahead;
+	uint32_t sample_id_all;
 };
 
 /* With it comes the read end. It never blocks, and the monitor alone has the other one: a number

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/arena.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "abi/source.h"
@@ -72,7 +73,8 @@ struct core_event *core_event_make(void)
 	if (!event)
 		return NULL;
 	generation = event->generation + 1;
-	memset(event, 0, sizeof(*event));
+	/* But for the lock, which somebody may have who has seen the event before. */
+	memset(event, 0, offsetof(struct core_event, forwarding));
 	event->generation = generation;
 	event->id = ++tree->last_id;
 	__atomic_store_n(&tree->events, tree->events + 1, __ATOMIC_RELAXED);

@@ -192,12 +192,6 @@ int core_pause_output(uint64_t event, bool pause);
 int core_modify(uint64_t event, const struct perf_event_attr *attr);
 int core_prctl(struct core_task *task, bool enable);
 
-/*
- * A record of the kernel's goes to the ring of @event; @sample: it counts for attr.wakeup_events.
- * Lost where there is no room.
- */
-void core_forward(uint64_t event, bool sample, const void *record, size_t size);
-
 /* What read(2) gives: returns the bytes, -ENOSPC when @size is too small, 0 for a pinned event in
  * error. @to: aligned to words; CORE_READ_MAX bytes are enough for everything. */
 #define CORE_READ_MAX (16UL << 10)

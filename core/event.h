@@ -56,10 +56,11 @@ struct core_count {
 
 /* Who is told of overflows by a signal: fcntl(2). */
 struct core_owner {
-	int32_t type, pid; /* F_OWNER_*; pid 0: nobody */
-	int32_t signo;	   /* F_SETSIG; 0 is SIGIO */
-	int32_t fd;	   /* what si_fd says */
-	bool async;	   /* O_ASYNC */
+	int32_t type, pid;   /* F_OWNER_*; pid 0: nobody */
+	int32_t signo;	     /* F_SETSIG; 0 is SIGIO */
+	int32_t fd;	     /* what si_fd says */
+	bool async;	     /* O_ASYNC */
+	uint64_t name_space; /* of whose numbers that is one, as core_task's; 0: not known */
 };
 
 /* Of a size that numbers are easily multiplied by. */
@@ -133,6 +134,9 @@ struct core_event {
 
 	struct core_file file; /* of a probe; the offset is attr.probe_offset */
 	int32_t answer; /* is_kept: of what was last asked of who keeps it: 0 or an errno value */
+	uint32_t
+		forwarding; /* core/lock.h: of the ring of what feeds it, taken before all other locks. It
+			      * stays what it is when the slot becomes another event's */
 };
 
 /* Looked at without a lock, too, and then again with one. */

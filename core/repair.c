@@ -362,5 +362,8 @@ bool core_has_lock(uint32_t owner)
 	for (uint32_t i = 1; i <= rings; i++)
 		if (is_of(&core_ring(i)->lock, owner))
 			return true;
+	for_each_index(index)
+		if (is_of(&core_event(index)->forwarding, owner))
+			return true;
 	return false;
 }

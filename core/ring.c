@@ -191,20 +191,6 @@ void core_output_end(struct core_output *out, bool sample)
 		core_signal_owner(out->event, POLL_IN);
 }
 
-void core_forward(uint64_t name, bool sample, const void *record, size_t size)
-{
-	struct core_output out;
-	struct core_hold hold;
-
-	if (!core_hold(&hold, name))
-		return;
-	if (core_output_begin(&out, hold.event, size)) {
-		core_output_put(&out, record, size);
-		core_output_end(&out, sample);
-	}
-	core_hold_end(&hold);
-}
-
 int core_pause_output(uint64_t name, bool pause)
 {
 	const struct core_event *event = core_named(name);

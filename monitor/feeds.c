@@ -7,11 +7,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "abi/control.h"
 #include "core/core.h"
 #include "core/count.h"
+#include "core/forward.h"
 #include "monitor/monitor.h"
 #include "monitor/ready.h"
 
@@ -21,6 +23,7 @@ struct feed {
 	uint32_t leader; /* of its group when it came: it is that now, too, or the event itself */
 	bool counts;	 /* it is kept: core_host_kept() */
 	bool closed;	 /* without a descriptor its event goes on until it is unmapped, untold */
+	struct core_forward from; /* what it writes, if that can be mapped */
 };
 
 static struct {
@@ -34,21 +37,24 @@ void feeds_open(int epoll)
 	all.epoll = epoll;
 }
 
-void feeds_close(void)
-{
-	for (size_t i = 0; i < all.nr; i++)
-		if (all.feeds[i].fd >= 0)
-			close(all.feeds[i].fd);
-	free(all.feeds);
-	memset(&all, 0, sizeof(all));
-	all.epoll = -1;
-}
-
 static void end(struct feed *feed)
 {
 	epoll_ctl(all.epoll, EPOLL_CTL_DEL, feed->fd, NULL);
 	close(feed->fd);
 	feed->fd = -1;
+	if (feed->from.page)
+		munmap(feed->from.page, feed->from.size);
+	feed->from.page = NULL;
+}
+
+void feeds_close(void)
+{
+	for (size_t i = 0; i < all.nr; i++)
+		if (all.feeds[i].fd >= 0)
+			end(&all.feeds[i]);
+	free(all.feeds);
+	memset(&all, 0, sizeof(all));
+	all.epoll = -1;
 }
 
 void feeds_closed(uint32_t event, uint32_t generation)
@@ -94,7 +100,18 @@ static void answer(const struct control_message *message, int with)
 		__atomic_store_n(&core_event(message->event)->answer, with, __ATOMIC_RELEASE);
 }
 
-/* Told once for each time that something comes: it is others who take it. */
+/* Before who opened it may let go of the same ring: what is in it would be lost then. */
+static void map(struct feed *feed)
+{
+	void *page = MAP_FAILED;
+
+	if (feed->from.size)
+		page = mmap(NULL, feed->from.size, PROT_READ | PROT_WRITE, MAP_SHARED, feed->fd, 0);
+	if (page != MAP_FAILED)
+		feed->from.page = page;
+}
+
+/* Told once for each time that something comes: others may take it first. */
 void feed_add(const struct control_message *message, int fd)
 {
 	struct epoll_event ready = {.events = EPOLLIN | EPOLLET};
@@ -110,6 +127,15 @@ void feed_add(const struct control_message *message, int fd)
 		.generation = message->generation,
 		.leader = core_event(message->event)->leader,
 		.counts = message->what == CONTROL_KEEP,
+		.from =
+			{
+				.event = core_name(message->event, message->generation),
+				.feeds = true,
+				.sample_type = message->sample_type,
+				.sample_id_all = message->sample_id_all,
+				.ahead = message->ahead,
+				.size = message->size,
+			},
 	};
 	ready.data.u64 = READY(READY_FEED, (uint64_t)(feed - all.feeds));
 	if (epoll_ctl(all.epoll, EPOLL_CTL_ADD, fd, &ready) < 0) {
@@ -117,6 +143,7 @@ void feed_add(const struct control_message *message, int fd)
 		feed->fd = -1;
 		return;
 	}
+	map(feed);
 	if (feed->counts)
 		answer(message, 0);
 }
@@ -125,8 +152,12 @@ void feed_ready(uint32_t index)
 {
 	const struct feed *feed = &all.feeds[index];
 
-	if (feed->fd >= 0)
-		events_wake(feed->event, feed->generation);
+	if (feed->fd < 0 || !events_is(feed->event, feed->generation))
+		return;
+	if (feed->from.page)
+		core_forward(&feed->from);
+	else
+		events_wake(feed->event, feed->generation); /* who forwards is to look */
 }
 
 /* ---- kept ---- */

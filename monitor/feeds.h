@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of the kernel's that events of ours have: whose records go on to them, of which @epoll tells as
- * READY_FEED, or which count for them as well (core_host_kept()).
+ * Events of the kernel's that events of ours have: whose records go on to them (core/forward.h), of which
+ * @epoll tells as READY_FEED, or which count for them as well (core_host_kept()).
  */
 #ifndef MONITOR_FEEDS_H
 #define MONITOR_FEEDS_H
@@ -21,7 +21,7 @@ void feed_add(const struct control_message *message, int fd);
 /* Nobody has a descriptor of the event any more: it has ended, unless it is mapped. */
 void feeds_closed(uint32_t event, uint32_t generation);
 
-/* Feed @index may have something to tell. */
+/* Feed @index may have something to forward. */
 void feed_ready(uint32_t index);
 
 /* CONTROL_KEPT, and what core_host_kept() says. */

@@ -5,9 +5,11 @@
  */
 #include "core/host.h"
 
-#include <fcntl.h>
 #include <asm/perf_regs.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -170,16 +172,74 @@ bool core_host_crowded(void)
 	return true;
 }
 
+/* Where its number means to us what it does to who has set it: elsewhere it may be anybody's. */
+static bool may_be_sent(const struct core_owner *owner)
+{
+	return owner->pid && (!owner->name_space || owner->name_space == name_space());
+}
+
+static pid_t process_of(pid_t tid)
+{
+	for (uint32_t page = 1; page <= arena_used(); page++) {
+		const struct core_task *task = core_task(page);
+
+		if (task->live && task->tid == tid && host_agrees(task))
+			return task->pid;
+	}
+	return tid;
+}
+
+/* Of the threads of a process that live, one. */
+static bool speaks_for_process(uint32_t page)
+{
+	for (uint32_t before = 1; before < page; before++)
+		if (core_task(before)->live &&
+		    core_task(before)->process == core_task(page)->process)
+			return false;
+	return true;
+}
+
+static void send_to_group(pid_t group, const siginfo_t *info)
+{
+	for (uint32_t page = 1; page <= arena_used(); page++) {
+		const struct core_task *task = core_task(page);
+
+		if (task->live && speaks_for_process(page) && host_agrees(task) &&
+		    getpgid(task->pid) == group)
+			syscall(__NR_rt_sigqueueinfo, task->pid, info->si_signo, info);
+	}
+}
+
+static long send_to(const struct core_owner *owner, const siginfo_t *info)
+{
+	switch (owner->type) {
+	case F_OWNER_PGRP:
+		send_to_group(owner->pid, info);
+		return 0;
+	case F_OWNER_TID:
+		return syscall(__NR_rt_tgsigqueueinfo, process_of(owner->pid), owner->pid,
+			       info->si_signo, info);
+	default:
+		return syscall(__NR_rt_sigqueueinfo, owner->pid, info->si_signo, info);
+	}
+}
+
+/* As the runtime sends it to others. */
 void core_host_signal(struct core_event *event, int band)
 {
 	const struct core_owner *owner = &event->owner;
-	int number = owner->signo ? owner->signo : SIGIO;
-	siginfo_t info = {.si_signo = number, .si_code = SI_SIGIO};
+	siginfo_t plain = {.si_signo = SIGIO, .si_code = SI_SIGIO}, info = plain;
 
-	info.si_band = band == POLL_IN ? 0x41 : 0x10; /* POLLIN | POLLRDNORM, POLLHUP */
-	info.si_fd = owner->fd;
-	if (owner->pid)
-		syscall(__NR_rt_sigqueueinfo, owner->pid, number, &info);
+	if (!may_be_sent(owner))
+		return;
+	if (owner->signo) {
+		info.si_signo = owner->signo;
+		info.si_band = band == POLL_HUP ? POLLHUP | POLLERR : POLLIN | POLLRDNORM;
+		info.si_fd = owner->fd;
+	}
+	/* More than may be queued: one that does not queue says so. */
+	if (send_to(owner, &info) < 0 && errno == EAGAIN)
+		send_to(owner, &plain);
 }
 
 void core_host_sigtrap(const struct core_event *event, uint64_t address)

@@ -13,6 +13,7 @@
 #include "runtime/linux/copy.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/sys.h"
+#include "runtime/thread.h"
 
 enum { OWNER_PID = 1, OWNER_PGRP = 2 };
 
@@ -29,6 +30,7 @@ static int64_t set_owner(uint64_t event, const struct core_owner *to)
 	hold.event->owner.signo = to->signo;
 	hold.event->owner.fd = to->fd;
 	hold.event->owner.async = to->async;
+	hold.event->owner.name_space = thread_self()->events.name_space;
 	__atomic_store_n(&hold.event->owner.pid, to->pid, __ATOMIC_RELEASE);
 	core_hold_end(&hold);
 	return 0;

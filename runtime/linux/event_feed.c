@@ -37,16 +37,15 @@ static int64_t open_beside(const struct core_event *event, struct perf_event_att
 	return sys(__NR_perf_event_open, attr, pid, event->cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Who waits for ours is to look when there is something, which the monitor sees. */
 static bool feed(int fd, const struct perf_event_attr *attr, uint64_t event, unsigned int pages)
 {
-	const struct control_message message = {
+	struct control_message message = {
 		.what = CONTROL_FED,
 		.event = (uint32_t)event,
 		.generation = (uint32_t)(event >> 32),
 	};
 
-	return event_joined_feed(fd, attr, event, pages) && control_send(&message, fd);
+	return event_joined_feed(fd, attr, event, pages, &message) && control_send(&message, fd);
 }
 
 void event_feed(uint64_t event)

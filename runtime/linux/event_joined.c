@@ -7,7 +7,9 @@
 #include <linux/perf_event.h>
 #include <linux/prctl.h>
 
+#include "abi/control.h"
 #include "core/core.h"
+#include "core/forward.h"
 #include "core/time.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
@@ -27,13 +29,8 @@ enum {
 struct joined {
 	int fd;		/* UNUSED, NO_NUMBER */
 	uint64_t since; /* event_fds_now() */
-	uint64_t event; /* of ours, by name, whose ring it is: when it is gone, so is this */
-	bool feeds;	/* its records shall be that one's */
-	uint64_t sample_type;
-	bool sample_id_all;
-	int64_t ahead; /* of our clock is the one that it tells the time by, ns */
-	struct perf_event_mmap_page *page; /* NULL: it writes to the ring of another one here */
-	uint64_t size;			   /* of the mapping */
+	/* When the event of ours is gone, so is this. Without a ring it writes to that of another one here. */
+	struct core_forward to;
 };
 
 static struct joined *joined;
@@ -122,8 +119,8 @@ static int64_t clock_ahead(void)
 
 static void forget(struct joined *item)
 {
-	if (item->page)
-		memory_free(item->page, item->size);
+	if (item->to.page)
+		memory_free(item->to.page, item->to.size);
 	*item = (struct joined){.fd = UNUSED};
 }
 
@@ -149,6 +146,7 @@ static bool is_open(uint64_t event)
 	return core_named(event)->generation == event >> 32;
 }
 
+/* 0 or an errno value. */
 static int64_t add(int fd, const struct perf_event_attr *attr, uint64_t event, void *page,
 		   uint64_t size)
 {
@@ -163,13 +161,16 @@ static int64_t add(int fd, const struct perf_event_attr *attr, uint64_t event, v
 	*item = (struct joined){
 		.fd = fd,
 		.since = event_fds_now(),
-		.event = event,
-		.feeds = fd == NO_NUMBER,
-		.sample_type = attr->sample_type,
-		.sample_id_all = attr->sample_id_all,
-		.ahead = attr->use_clockid ? 0 : clock_ahead(),
-		.page = page,
-		.size = size,
+		.to =
+			{
+				.event = event,
+				.feeds = fd == NO_NUMBER,
+				.sample_type = attr->sample_type,
+				.sample_id_all = attr->sample_id_all,
+				.ahead = attr->use_clockid ? 0 : clock_ahead(),
+				.page = page,
+				.size = size,
+			},
 	};
 	return 0;
 }
@@ -216,8 +217,8 @@ static struct perf_event_mmap_page *map_most(int fd, unsigned int pages, uint64_
 static bool follow(int fd, const struct perf_event_attr *attr, uint64_t event)
 {
 	for (unsigned int i = 0; i < nr_joined; i++)
-		if (joined[i].fd >= 0 && joined[i].page && joined[i].event == event &&
-		    is_open(event) && joined[i].sample_type == attr->sample_type &&
+		if (joined[i].fd >= 0 && joined[i].to.page && joined[i].to.event == event &&
+		    is_open(event) && joined[i].to.sample_type == attr->sample_type &&
 		    !sys(__NR_ioctl, fd, PERF_EVENT_IOC_SET_OUTPUT, joined[i].fd))
 			return true;
 	return false;
@@ -260,7 +261,7 @@ int64_t event_joined_to(int fd, const struct perf_event_attr *attr, uint64_t eve
 }
 
 bool event_joined_feed(int fd, const struct perf_event_attr *attr, uint64_t event,
-		       unsigned int pages)
+		       unsigned int pages, struct control_message *message)
 {
 	uint64_t size;
 	struct perf_event_mmap_page *page = map_most(fd, pages, &size);
@@ -271,9 +272,15 @@ bool event_joined_feed(int fd, const struct perf_event_attr *attr, uint64_t even
 	lock_take(&joined_lock);
 	result = add(NO_NUMBER, attr, event, page, size);
 	lock_give(&joined_lock);
-	if (result)
+	if (result) {
 		memory_free(page, size);
-	return !result;
+		return false;
+	}
+	message->sample_type = attr->sample_type;
+	message->sample_id_all = attr->sample_id_all;
+	message->ahead = attr->use_clockid ? 0 : clock_ahead();
+	message->size = size;
+	return true;
 }
 
 /* Whether what lies there is still the mapping of an event of the kernel's. */
@@ -296,7 +303,7 @@ int64_t event_joined_by(struct thread *thread, int fd, const struct perf_event_a
 
 	lock_take(&joined_lock);
 	already = find(fd);
-	joined_to = already ? already->event : 0;
+	joined_to = already ? already->to.event : 0;
 	lock_give(&joined_lock);
 	if (joined_to)
 		return core_set_output(event, joined_to);
@@ -323,110 +330,6 @@ int64_t event_joined_by(struct thread *thread, int fd, const struct perf_event_a
 
 /* ---- forwarding ---- */
 
-static const void *data_at(const struct joined *item, uint64_t at)
-{
-	return (const char *)item->page + item->page->data_offset +
-	       (at & (item->page->data_size - 1));
-}
-
-/* What identifies a record, in order: of samples from the first word on, of others behind the body.
- */
-static const uint64_t of_samples[] = {
-	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID,       PERF_SAMPLE_TIME,
-	PERF_SAMPLE_ADDR,	PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID,
-};
-static const uint64_t of_others[] = {
-	PERF_SAMPLE_TID,       PERF_SAMPLE_TIME, PERF_SAMPLE_ID,
-	PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,	 PERF_SAMPLE_IDENTIFIER,
-};
-enum {
-	OF_SAMPLES = sizeof(of_samples) / sizeof(of_samples[0]),
-	OF_OTHERS = sizeof(of_others) / sizeof(of_others[0]),
-};
-
-/* The words from @word to @end that are there, of @nr that may be. */
-static void change_words(const struct joined *item, const uint64_t *fields, unsigned int nr,
-			 uint64_t *word, const uint64_t *end)
-{
-	const uint64_t ids = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID;
-
-	for (unsigned int i = 0; i < nr && word < end; i++) {
-		if (!(item->sample_type & fields[i]))
-			continue;
-		if (fields[i] == PERF_SAMPLE_TIME)
-			*word -= (uint64_t)item->ahead;
-		else if (fields[i] & ids && item->feeds)
-			*word = core_named(item->event)->id;
-		word++;
-	}
-}
-
-static unsigned int nr_trailing(const struct joined *item)
-{
-	unsigned int nr = 0;
-
-	for (unsigned int i = 0; item->sample_id_all && i < OF_OTHERS; i++)
-		nr += (item->sample_type & of_others[i]) != 0;
-	return nr;
-}
-
-/* As the event of ours would have written it. */
-static void change(const struct joined *item, struct perf_event_header *header)
-{
-	uint64_t *body = (uint64_t *)(header + 1);
-	uint64_t *end = (uint64_t *)header + header->size / 8;
-	const unsigned int trailing = nr_trailing(item);
-
-	if (header->type == PERF_RECORD_SAMPLE) {
-		change_words(item, of_samples, OF_SAMPLES, body, end);
-		return;
-	}
-	if (header->type == PERF_RECORD_LOST && item->feeds && body < end)
-		*body = core_named(item->event)->id;
-	if (trailing && end - body >= trailing)
-		change_words(item, of_others, OF_OTHERS, end - trailing, end);
-}
-
-/* While it is disabled nobody tells it anything; what is kept is disabled itself then. */
-static bool listens(const struct joined *item)
-{
-	const struct core_event *event = core_named(item->event);
-	const uint8_t state = event->state;
-
-	return !item->feeds || event->is_kept || state == CORE_INACTIVE || state == CORE_ACTIVE;
-}
-
-/* A ring is of whole words, and so are records: a header lies in one piece. */
-static void forward_record(const struct joined *item, uint64_t at, uint64_t size)
-{
-	static _Alignas(PAGE) char record[UINT16_MAX + 1];
-	const uint64_t left = -at & (item->page->data_size - 1);
-	const uint64_t first = left && left < size ? left : size;
-	struct perf_event_header *header = (struct perf_event_header *)record;
-
-	if (!listens(item))
-		return;
-	memcpy(record, data_at(item, at), first);
-	memcpy(record + first, data_at(item, at + first), size - first);
-	change(item, header);
-	core_forward(item->event, header->type == PERF_RECORD_SAMPLE, record, size);
-}
-
-static void forward(const struct joined *item)
-{
-	struct perf_event_mmap_page *page = item->page;
-	const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = page->data_tail, size;
-
-	for (; head - tail >= sizeof(struct perf_event_header); tail += size) {
-		size = ((const struct perf_event_header *)data_at(item, tail))->size;
-		if (size < sizeof(struct perf_event_header) || size > head - tail)
-			break;
-		forward_record(item, tail, size);
-	}
-	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
-}
-
 void event_joined_forward(void)
 {
 	if (!event_joined_any())
@@ -437,10 +340,10 @@ void event_joined_forward(void)
 
 		if (item->fd == UNUSED)
 			continue;
-		if (!is_open(item->event))
+		if (!is_open(item->to.event))
 			forget(item);
-		else if (item->page && item->page->data_head != item->page->data_tail)
-			forward(item);
+		else
+			core_forward(&item->to);
 	}
 	lock_give(&joined_lock);
 }

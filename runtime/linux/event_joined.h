@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of the kernel's whose records go to a ring of ours, so that a program can read them
- * together with those of our events, as it does when PERF_EVENT_IOC_SET_OUTPUT has led both to one
- * ring.
+ * Events of the kernel's whose records go to a ring of ours (core/forward.h), so that a program can read
+ * them together with those of our events, as it does when PERF_EVENT_IOC_SET_OUTPUT has led both to one
+ * ring. And those that nobody but the runtime knows, which write what only the kernel can tell
+ * (event_feed.c), or count for ours (event_kept.c).
  *
- *	the kernel's event --> its ring, mapped here alone --event_joined_forward()--> ring of ours
- *
- * And of those that nobody but the runtime knows, which write what only the kernel can tell
- * (event_feed.c).
- *
- * Each process forwards for itself, at the end of its system calls: what it is woken for is there
- * when it looks. Times are told by our clock.
+ * Each process forwards for itself, at the end of its system calls: what it has done itself is there
+ * when it looks. Of what feeds an event of ours the monitor forwards the rest.
  */
 #ifndef RUNTIME_LINUX_EVENT_JOINED_H
 #define RUNTIME_LINUX_EVENT_JOINED_H
@@ -18,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct control_message;
 struct perf_event_attr;
 struct thread;
 
@@ -36,10 +33,10 @@ int64_t event_joined_by(struct thread *thread, int fd, const struct perf_event_a
 /*
  * The kernel's event of @attr at @fd, which the program does not see, feeds @event: what it writes
  * comes as if that had written it, while that is enabled. Its ring, of @pages of data at most,
- * keeps it open. False: there can be none.
+ * keeps it open; @message gets what the monitor has to know of it. False: there can be none.
  */
 bool event_joined_feed(int fd, const struct perf_event_attr *attr, uint64_t event,
-		       unsigned int pages);
+		       unsigned int pages, struct control_message *message);
 
 /* Whether there are any; what their rings have goes to ours. */
 bool event_joined_any(void);

@@ -81,13 +81,13 @@ int64_t event_kept_open(const struct event_request *request, uint64_t event)
 int64_t event_keep(int64_t kernels, uint64_t event)
 {
 	enum { PAGES = 64 };
-	const struct control_message message = about(event, CONTROL_KEEP);
+	struct control_message message = about(event, CONTROL_KEEP);
 	struct core_event *is = core_named(event);
 	struct perf_event_attr attr = is->attr;
 
 	leave_ours(&attr);
 	/* One that is inherited and of no processor has no ring, nor would it natively. */
-	if (attr.sample_period && !event_joined_feed((int)kernels, &attr, event, PAGES) &&
+	if (attr.sample_period && !event_joined_feed((int)kernels, &attr, event, PAGES, &message) &&
 	    !(attr.inherit && is->cpu < 0))
 		return -ENOMEM;
 	__atomic_store_n(&is->answer, -EMFILE, __ATOMIC_RELEASE);

@@ -7,8 +7,8 @@
  *						       on while ours and its leader are
  *
  * Who has a descriptor of ours may be any process; so the monitor is asked each time that one of
- * the group is read, switched or reset (core_host_kept()). Records come by event_joined.h, as of what
- * feeds ours.
+ * the group is read, switched or reset (core_host_kept()). Samples are forwarded as those of what feeds
+ * ours (event_joined.h).
  */
 #ifndef RUNTIME_LINUX_EVENT_KEPT_H
 #define RUNTIME_LINUX_EVENT_KEPT_H

@@ -150,6 +150,15 @@ static int code_of_band(int64_t band)
 	return band & POLLHUP ? POLL_HUP : POLL_IN;
 }
 
+void signal_told(siginfo_t *info)
+{
+	/* Of an event that another process has overflown: event_host.c. */
+	if (info->si_code == SI_SIGIO)
+		info->si_code = code_of_band(info->si_band);
+	if (info->si_signo == SIGTRAP && info->si_code == TRAP_PERF_BLOCKED)
+		info->si_code = TRAP_PERF;
+}
+
 static void note(struct thread *thread, const siginfo_t *info, const struct signal_context *context)
 {
 	const struct sigcontext_64 *registers = &context->registers;
@@ -160,10 +169,7 @@ static void note(struct thread *thread, const siginfo_t *info, const struct sign
 	thread->pending |= PENDING_NOTE;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	to->info = *info;
-	/* Of an event that another process has overflown: event_host.c. */
-	if (info->si_code == SI_SIGIO)
-		to->info.si_code = code_of_band(info->si_band);
-	signal_trap_told(&to->info);
+	signal_told(&to->info);
 	/* The kernel has seen the call in syscall_pass(). */
 	if (info->si_signo == SIGSYS && info->si_code == SYS_SECCOMP)
 		to->info.si_call_addr = (void *)thread->regs.rip;

@@ -59,12 +59,8 @@ syscall_handler sys_rt_sigreturn;
  */
 #define TRAP_PERF_BLOCKED (-0x5450)
 
-/* What the program is told instead. */
-static inline void signal_trap_told(siginfo_t *info)
-{
-	if (info->si_signo == SIGTRAP && info->si_code == TRAP_PERF_BLOCKED)
-		info->si_code = TRAP_PERF;
-}
+/* What the program is told of a signal that the runtime, or the monitor, has sent for an event. */
+void signal_told(siginfo_t *info);
 
 /* Makes ours the kernel's handler of a signal, with what the program's flags say of it. */
 int64_t signal_catch(int number, uint64_t flags);

@@ -91,8 +91,9 @@ static int64_t wait_in_kernel(struct thread *thread, const struct syscall *call)
 	int64_t number = syscall_pass(thread, call);
 	siginfo_t info;
 
-	if (number == SIGTRAP && call->args[1] && !copy_in(&info, call->args[1], sizeof(info))) {
-		signal_trap_told(&info);
+	if (number > 0 && call->args[1] && !copy_in(&info, call->args[1], sizeof(info)) &&
+	    info.si_code < 0) {
+		signal_told(&info);
 		copy_out(call->args[1], &info, sizeof(info));
 	}
 	return number;

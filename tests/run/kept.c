@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Samples and ends of tracepoints that are in a group with breakpoints: natively both are the kernel's, which so
+ * says what is right; in the run the one is the kernel's and the other is not. Nobody but the kernel, or the
+ * monitor, brings the samples: who opened the event does nothing, or is no more.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/hw_breakpoint.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "event_case.h"
+
+#ifndef F_SETSIG
+#define F_SETSIG 10
+#endif
+#ifndef F_SETOWN_EX
+#define F_SETOWN_EX 15
+#endif
+
+enum { LONG = 10000 }; /* ms: what has not come by then does not come */
+
+/* ---- what is counted ---- */
+
+__attribute__((noipa)) static void place(void)
+{
+	__asm__ volatile("nop");
+}
+
+/* A call that neither C library nor runtime make. */
+__attribute__((noipa)) static void call(int times)
+{
+	for (int i = 0; i < times; i++)
+		raw(SYS_getpriority, 0, 0);
+}
+
+static struct perf_event_attr breakpoint(void)
+{
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_BREAKPOINT,
+		.size = sizeof(struct perf_event_attr),
+		.bp_type = HW_BREAKPOINT_X,
+		.bp_addr = (uint64_t)place,
+		.bp_len = sizeof(long),
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+}
+
+/* Each is a sample of its id. */
+static struct perf_event_attr tracepoint(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IDENTIFIER,
+		.wakeup_events = 1,
+	};
+	FILE *file = fopen("/sys/kernel/tracing/events/syscalls/sys_enter_getpriority/id", "r");
+	unsigned long number;
+
+	if (!file || fscanf(file, "%lu", &number) != 1) {
+		say("skip: no tracepoints can be had\n");
+		_exit(0);
+	}
+	fclose(file);
+	attr.config = number;
+	return attr;
+}
+
+/* The tracepoint of @pid, by the kernel's number, in a group that a breakpoint leads, or that it leads
+ * itself. */
+static int open_of(pid_t pid, bool leads, int *other)
+{
+	struct perf_event_attr places = breakpoint(), calls = tracepoint();
+	int first, second;
+
+	close(own_event(leads ? &calls : &places));
+	first = open_event(leads ? &calls : &places, pid, -1, -1, 0);
+	second = open_event(leads ? &places : &calls, pid, -1, first, 0);
+	need(first >= 0 && second >= 0);
+	if (other)
+		*other = leads ? second : first;
+	return leads ? first : second;
+}
+
+static struct perf_event_mmap_page *ring_of(int fd)
+{
+	struct perf_event_mmap_page *page =
+		mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (page == MAP_FAILED) {
+		say("skip: no ring can be mapped\n");
+		_exit(0);
+	}
+	return page;
+}
+
+/* ---- who does it ---- */
+
+/* A child that makes @calls when it is told, and ends when it is told again. */
+static pid_t start_caller(int calls, int go[2])
+{
+	char byte;
+	pid_t child;
+
+	need(!pipe(go));
+	child = fork();
+	if (child)
+		return child;
+	close(go[1]);
+	need(read(go[0], &byte, 1) == 1);
+	usleep(1000);
+	call(calls);
+	need(read(go[0], &byte, 1) >= 0);
+	_exit(0);
+}
+
+static void tell(const int go[2])
+{
+	need(write(go[1], "", 1) == 1);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static int samples(const struct perf_event_mmap_page *page, uint64_t id)
+{
+	const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	const char *data = (const char *)page + page->data_offset;
+	const struct perf_event_header *header;
+	int nr = 0;
+
+	for (uint64_t at = 0; at < head; at += header->size) {
+		header = (const void *)(data + at);
+		if (header->type == PERF_RECORD_SAMPLE)
+			nr += *(const uint64_t *)(header + 1) == id;
+	}
+	return nr;
+}
+
+static uint64_t id_of(int fd)
+{
+	uint64_t id;
+
+	need(!ioctl(fd, PERF_EVENT_IOC_ID, &id));
+	return id;
+}
+
+/* ---- they come by themselves ---- */
+
+/* To who only looks: the clock is no call either. */
+static void come_to_who_looks(bool leads)
+{
+	int go[2];
+	const pid_t child = start_caller(5, go);
+	const int fd = open_of(child, leads, NULL);
+	const uint64_t id = id_of(fd);
+	struct perf_event_mmap_page *page = ring_of(fd);
+	uint64_t end;
+
+	tell(go);
+	end = now_ms() + LONG;
+	while (samples(page, id) < 5 && now_ms() < end)
+		;
+	say("%d samples\n", samples(page, id));
+	tell(go);
+	say_end("child", child);
+}
+
+static void case_come_to_who_looks(void)
+{
+	come_to_who_looks(false);
+}
+
+static void case_come_to_who_looks_led_by_a_tracepoint(void)
+{
+	come_to_who_looks(true);
+}
+
+static void send_fd(int socket, int fd)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec byte = {"", 1};
+	struct msghdr header = {
+		.msg_iov = &byte,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *part = CMSG_FIRSTHDR(&header);
+
+	part->cmsg_level = SOL_SOCKET;
+	part->cmsg_type = SCM_RIGHTS;
+	part->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(part), &fd, sizeof(fd));
+	need(sendmsg(socket, &header, 0) == 1);
+}
+
+static int receive_fd(int socket)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	char byte;
+	struct iovec bytes = {&byte, 1};
+	struct msghdr header = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	int fd;
+
+	need(recvmsg(socket, &header, 0) == 1);
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&header)), sizeof(fd));
+	return fd;
+}
+
+static void wait_for_samples(int fd, const struct perf_event_mmap_page *page, int nr)
+{
+	const uint64_t id = id_of(fd);
+	struct pollfd wait = {.fd = fd, .events = POLLIN};
+
+	while (samples(page, id) < nr && poll(&wait, 1, LONG) == 1 && wait.revents == POLLIN)
+		;
+	say("%d samples\n", samples(page, id));
+}
+
+/* Who opened it has ended, or executes another program: one process measures, and another one reads. */
+static void opened_by(bool executes)
+{
+	int pair[2], fd, status;
+	struct perf_event_mmap_page *page;
+	pid_t parent = getpid(), child;
+
+	need(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	child = fork();
+	if (!child) {
+		send_fd(pair[1], open_of(parent, false, NULL));
+		if (executes)
+			execl("/proc/self/exe", "kept", "_waits", NULL);
+		_exit(0);
+	}
+	fd = receive_fd(pair[0]);
+	page = ring_of(fd);
+	if (!executes)
+		say_end("opener", child);
+	call(3);
+	wait_for_samples(fd, page, 3);
+	call(2);
+	wait_for_samples(fd, page, 5);
+	if (!executes)
+		return;
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+}
+
+static void case_opener_has_ended(void)
+{
+	opened_by(false);
+}
+
+static void case_opener_executes(void)
+{
+	opened_by(true);
+}
+
+static void case_waits(void)
+{
+	pause();
+}
+
+static void case_epoll(void)
+{
+	struct epoll_event wanted = {.events = EPOLLIN, .data.u32 = 7}, seen = {0};
+	int go[2], epoll = epoll_create1(0), nr;
+	const pid_t child = start_caller(1, go);
+	const int fd = open_of(child, false, NULL);
+	struct perf_event_mmap_page *page = ring_of(fd);
+
+	need(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &wanted));
+	tell(go);
+	nr = epoll_wait(epoll, &seen, 1, LONG);
+	say("%d: %x of %u, %d samples\n", nr, seen.events, seen.data.u32, samples(page, id_of(fd)));
+	tell(go);
+	say_end("child", child);
+}
+
+/* ---- signals ---- */
+
+enum { SIGNAL = 40 };
+
+static void block_signal(int signal)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	need(!sigprocmask(SIG_BLOCK, &set, NULL));
+}
+
+static bool next_signal(int signal, int ms, siginfo_t *info)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	return sigtimedwait(&set, info, &(struct timespec){ms / 1000, ms % 1000 * 1000000}) ==
+	       signal;
+}
+
+static void say_signal(const siginfo_t *info, int fd)
+{
+	say("signal: code %d, band %lx%s\n", info->si_code, info->si_band,
+	    info->si_fd == fd ? "" : ", of another");
+}
+
+/* Each sample is told of, with a ring or without. */
+static void signals(bool mapped, int type)
+{
+	const struct {
+		int type, pid;
+	} owner = {type, type == 2 ? getpgrp() : getpid()};
+	int go[2], nr = 0, fd;
+	siginfo_t info;
+	pid_t child;
+
+	block_signal(SIGNAL);
+	child = start_caller(3, go);
+	fd = open_of(child, false, NULL);
+	if (mapped)
+		ring_of(fd);
+	need(!fcntl(fd, F_SETOWN_EX, &owner) && !fcntl(fd, F_SETSIG, SIGNAL) &&
+	     !fcntl(fd, F_SETFL, O_ASYNC));
+	tell(go);
+	for (; nr < 3 && next_signal(SIGNAL, LONG, &info); nr++)
+		say_signal(&info, fd);
+	tell(go);
+	say_end("child", child);
+	say("%d signals\n", nr);
+}
+
+static void case_signals(void)
+{
+	signals(true, 1);
+}
+
+static void case_signals_to_a_thread(void)
+{
+	signals(true, 0);
+}
+
+static void case_signals_without_a_ring(void)
+{
+	signals(false, 1);
+}
+
+static void case_signals_to_a_group(void)
+{
+	need(getpgrp() == getpid() || !setpgid(0, 0));
+	signals(true, 2);
+}
+
+/* By the signal that it is without F_SETSIG, to a handler. */
+static volatile int handled;
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+	(void)signal, (void)context;
+	handled++;
+	say("code %d\n", info->si_code);
+}
+
+static void case_signal_by_default(void)
+{
+	int go[2], fd;
+	pid_t child;
+
+	handle(SIGIO, on_signal, 0);
+	child = start_caller(1, go);
+	fd = open_of(child, true, NULL);
+	ring_of(fd);
+	need(!fcntl(fd, F_SETOWN, getpid()) && !fcntl(fd, F_SETFL, O_ASYNC));
+	tell(go);
+	for (uint64_t end = now_ms() + LONG; !handled && now_ms() < end;)
+		;
+	tell(go);
+	say_end("child", child);
+	say("%d signals\n", handled);
+}
+
+/* Its own, in the middle of its work. */
+static void case_signals_of_its_own(void)
+{
+	struct perf_event_attr places = breakpoint(), calls = tracepoint();
+	int leader = own_event(&places), fd;
+
+	fd = open_event(&calls, 0, -1, leader, 0);
+	need(fd >= 0);
+	handle(SIGIO, on_signal, 0);
+	need(!fcntl(fd, F_SETOWN, getpid()) && !fcntl(fd, F_SETFL, O_ASYNC));
+	usleep(1000);
+	call(1);
+	for (uint64_t end = now_ms() + LONG; !handled && now_ms() < end;)
+		;
+	say("%d signals\n", handled);
+}
+
+/* ---- ends ---- */
+
+static void say_poll(const char *what, int fd, int ms)
+{
+	struct pollfd wait = {.fd = fd, .events = POLLIN};
+	const int nr = poll(&wait, 1, ms);
+
+	say("%s: %d, %x\n", what, nr, (unsigned int)wait.revents);
+}
+
+/* The task's. */
+static void task_ends(bool leads)
+{
+	int go[2], fd, other;
+	siginfo_t info;
+	pid_t child;
+
+	block_signal(SIGNAL);
+	child = start_caller(1, go);
+	fd = open_of(child, leads, &other);
+	ring_of(fd);
+	ring_of(other);
+	say_poll("nothing", fd, 0);
+	tell(go);
+	say_poll("calls", fd, LONG);
+	need(!fcntl(fd, F_SETOWN, getpid()) && !fcntl(fd, F_SETSIG, SIGNAL) &&
+	     !fcntl(fd, F_SETFL, O_ASYNC));
+	usleep(50000);
+	while (next_signal(SIGNAL, 0, &info))
+		;
+	say_poll("all calls", fd, 0);
+	tell(go);
+	say_end("child", child);
+	say_poll("tracepoint", fd, LONG);
+	say_poll("breakpoint", other, LONG);
+	say_poll("again", fd, 0);
+	while (next_signal(SIGNAL, 100, &info))
+		say_signal(&info, fd);
+}
+
+static void case_task_ends(void)
+{
+	task_ends(false);
+}
+
+static void case_task_ends_led_by_a_tracepoint(void)
+{
+	task_ends(true);
+}
+
+/* While somebody waits. */
+static void case_task_ends_while_who_reads_waits(void)
+{
+	int go[2], fd;
+	pid_t child = start_caller(0, go);
+
+	fd = open_of(child, true, NULL);
+	ring_of(fd);
+	tell(go);
+	tell(go);
+	say_poll("tracepoint", fd, LONG);
+	say_end("child", child);
+}
+
+const struct test_case cases[] = {
+	{"come_to_who_looks", case_come_to_who_looks},
+	{"come_to_who_looks_led_by_a_tracepoint", case_come_to_who_looks_led_by_a_tracepoint},
+	{"opener_has_ended", case_opener_has_ended},
+	{"opener_executes", case_opener_executes},
+	{"_waits", case_waits},
+	{"epoll", case_epoll},
+	{"signals", case_signals},
+	{"signals_to_a_thread", case_signals_to_a_thread},
+	{"signals_to_a_group", case_signals_to_a_group},
+	{"signals_without_a_ring", case_signals_without_a_ring},
+	{"signal_by_default", case_signal_by_default},
+	{"signals_of_its_own", case_signals_of_its_own},
+	{"task_ends", case_task_ends},
+	{"task_ends_led_by_a_tracepoint", case_task_ends_led_by_a_tracepoint},
+	{"task_ends_while_who_reads_waits", case_task_ends_while_who_reads_waits},
+	{0},
+};
