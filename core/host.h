@@ -92,6 +92,7 @@ enum core_kept {
 	CORE_KEPT_READ,
 	CORE_KEPT_SWITCH, /* to be on or off as ours are */
 	CORE_KEPT_RESET,
+	CORE_KEPT_GONE, /* it was kept, or led what is, and has ended with its last mapping */
 };
 bool core_host_kept(uint64_t event, bool group, enum core_kept what);
 

@@ -9,8 +9,10 @@
 #include <cmocka.h>
 
 #include "core/arena.h"
+#include "core/fake_ring.h"
 #include "core/test_tree.h"
 #include "core/time.h"
+#include "core/views.h"
 
 static uint32_t instructions(bool disabled, uint32_t group)
 {
@@ -602,6 +604,30 @@ static void what_the_kernel_counts_is_looked_at_when_it_is_wanted(void **state)
 	assert_int_equal(tree_value(other), 0);
 }
 
+/* Without a descriptor it ends with its last mapping, of which nobody else would tell. */
+static void its_keeper_is_told_when_what_was_mapped_is_gone(void **state)
+{
+	const uint32_t leader = instructions(false, 0), member = tracepoint(leader);
+	const uint32_t other = instructions(false, 0);
+
+	(void)state;
+	fake_map(leader, 1, true);
+	fake_map(member, 1, true);
+	fake_map(other, 1, true);
+	tree_close(leader);
+	tree_close(other);
+	fake_ring_unmap(other);
+	assert_int_equal(fake.keeps.nr, 0);
+	fake_ring_unmap(leader);
+	must_have_asked(CORE_KEPT_GONE);
+	fake_ring_unmap(member);
+	assert_int_equal(fake.keeps.nr, 0); /* it goes on */
+	fake_map(member, 1, true);
+	tree_close(member);
+	core_views_end(FAKE_OWNER);
+	must_have_asked(CORE_KEPT_GONE);
+}
+
 static void it_goes_on_where_another_count_ended(void **state)
 {
 	const uint32_t event = tracepoint(0);
@@ -719,6 +745,7 @@ int main(void)
 		TREE_CASE(refresh_enables_what_samples),
 		TREE_CASE(a_breakpoint_can_be_moved),
 		TREE_CASE(what_the_kernel_counts_is_looked_at_when_it_is_wanted),
+		TREE_CASE(its_keeper_is_told_when_what_was_mapped_is_gone),
 		TREE_CASE(it_goes_on_where_another_count_ended),
 		TREE_CASE(not_all_of_it_goes_together_with_ours),
 		TREE_CASE(its_count_is_of_when_a_sample_is_taken),

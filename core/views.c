@@ -6,6 +6,7 @@
 #include "core/arena.h"
 #include "core/core.h"
 #include "core/hold.h"
+#include "core/host.h"
 #include "core/repair.h"
 #include "core/ring.h"
 #include "core/pages.h"
@@ -80,33 +81,54 @@ int64_t core_view_begin(uint32_t owner, uint64_t name, uint64_t offset, uint64_t
 	return at;
 }
 
-static void end(struct core_view *view)
+/* The name of the event if it is gone with that and who keeps the kernel's has to know: no descriptor tells him
+ * any more. 0: nobody has to. */
+static uint64_t end(struct core_view *view)
 {
 	struct core_event *event = core_event(view->event);
+	const uint64_t name = core_name(view->event, view->generation);
+	const bool keeps = event->keeps;
 
 	view->owner = 0;
-	if (event->state != CORE_FREE && event->generation == view->generation)
-		core_unmap_ring(event, view->aux);
+	if (!core_is_named(event, name))
+		return 0;
+	core_unmap_ring(event, view->aux);
+	return keeps && !core_is_named(event, name) ? name : 0;
+}
+
+static void tell(uint64_t gone)
+{
+	if (gone)
+		core_host_kept(gone, false, CORE_KEPT_GONE);
 }
 
 void core_view_end(uint32_t owner, uint64_t event, uint64_t offset)
 {
 	struct core_view *view;
+	uint64_t gone = 0;
 
 	core_tree_lock();
 	view = find(owner, event, offset);
 	if (view)
-		end(view);
+		gone = end(view);
 	core_tree_unlock();
+	tell(gone);
 }
 
 void core_views_end(uint32_t owner)
 {
-	core_tree_lock();
-	for (uint32_t i = 0; i < core_tree()->views; i++)
-		if (views()[i].owner == owner)
-			end(&views()[i]);
-	core_tree_unlock();
+	uint32_t i = 0;
+	uint64_t gone;
+
+	do {
+		gone = 0;
+		core_tree_lock();
+		for (; i < core_tree()->views && !gone; i++)
+			if (views()[i].owner == owner)
+				gone = end(&views()[i]);
+		core_tree_unlock();
+		tell(gone);
+	} while (gone);
 }
 
 void core_views_count(void)

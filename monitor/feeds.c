@@ -22,7 +22,7 @@ struct feed {
 	uint32_t event, generation;
 	uint32_t leader; /* of its group when it came: it is that now, too, or the event itself */
 	bool counts;	 /* it is kept: core_host_kept() */
-	bool closed;	 /* without a descriptor its event goes on until it is unmapped, untold */
+	bool closed;	 /* without a descriptor its event goes on until it is unmapped */
 	struct core_forward from; /* what it writes, if that can be mapped */
 };
 
@@ -205,6 +205,11 @@ static void read_kept(const struct feed *feed)
 
 void feeds_kept(uint64_t event, bool group, enum core_kept what)
 {
+	if (what == CORE_KEPT_GONE) {
+		feeds_closed((uint32_t)event, (uint32_t)(event >> 32));
+		feeds_without_leader((uint32_t)event);
+		return;
+	}
 	if (event && !events_is((uint32_t)event, (uint32_t)(event >> 32)))
 		return;
 	for (size_t i = 0; i < all.nr; i++) {

@@ -27,7 +27,7 @@ void feed_ready(uint32_t index);
 /* CONTROL_KEPT, and what core_host_kept() says. */
 void feeds_kept(uint64_t event, bool group, enum core_kept what);
 
-/* @leader has been closed: its members are by themselves now, and on if they were. */
+/* @leader is gone: its members are by themselves now, and on if they were. */
 void feeds_without_leader(uint32_t leader);
 
 /* CONTROL_KEPT_IOCTL. */

@@ -492,6 +492,79 @@ static void case_task_ends_while_who_reads_waits(void)
 	say_end("child", child);
 }
 
+/* A leader that has no descriptor any more goes on as long as it is mapped; then its members are by themselves,
+ * and on. */
+static void leader_ends(bool leads)
+{
+	struct perf_event_attr first = leads ? tracepoint() : breakpoint(), second = tracepoint();
+	struct perf_event_mmap_page *page, *of_member;
+	int leader, member;
+
+	first.disabled = 1;
+	leader = own_event(&first);
+	member = open_event(&second, 0, -1, leader, 0);
+	if (leads) {
+		struct perf_event_attr places = breakpoint();
+
+		need(open_event(&places, 0, -1, leader, 0) >= 0);
+	}
+	page = ring_of(leader);
+	of_member = ring_of(member);
+	call(1);
+	close(leader);
+	usleep(50000);
+	call(2);
+	say("closed: %lu\n", count_of(member));
+	say_poll("closed", member, 0);
+	munmap(page, RING);
+	usleep(50000);
+	call(4);
+	say("unmapped: %lu, %d samples\n", count_of(member), samples(of_member, id_of(member)));
+	say_poll("unmapped", member, 0);
+}
+
+static void case_leader_ends(void)
+{
+	leader_ends(false);
+}
+
+static void case_tracepoint_that_leads_ends(void)
+{
+	leader_ends(true);
+}
+
+/* With the process that had mapped it. */
+static void case_leader_ends_with_a_process(void)
+{
+	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	int go[2], leader, member;
+	char byte;
+	pid_t child;
+
+	first.disabled = 1;
+	leader = own_event(&first);
+	member = open_event(&second, 0, -1, leader, 0);
+	need(member >= 0 && !pipe(go));
+	child = fork();
+	if (!child) {
+		ring_of(leader);
+		close(leader);
+		close(member);
+		close(go[1]);
+		need(read(go[0], &byte, 1) == 1);
+		_exit(0);
+	}
+	close(leader);
+	usleep(50000);
+	call(2);
+	say("closed: %lu\n", count_of(member));
+	tell(go);
+	say_end("child", child);
+	usleep(50000);
+	call(4);
+	say("ended: %lu\n", count_of(member));
+}
+
 const struct test_case cases[] = {
 	{"come_to_who_looks", case_come_to_who_looks},
 	{"come_to_who_looks_led_by_a_tracepoint", case_come_to_who_looks_led_by_a_tracepoint},
@@ -508,5 +581,8 @@ const struct test_case cases[] = {
 	{"task_ends", case_task_ends},
 	{"task_ends_led_by_a_tracepoint", case_task_ends_led_by_a_tracepoint},
 	{"task_ends_while_who_reads_waits", case_task_ends_while_who_reads_waits},
+	{"leader_ends", case_leader_ends},
+	{"tracepoint_that_leads_ends", case_tracepoint_that_leads_ends},
+	{"leader_ends_with_a_process", case_leader_ends_with_a_process},
 	{0},
 };
