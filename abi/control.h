@@ -28,7 +28,8 @@ enum control {
 	/* core_host_kept(): of the event, or of its @group, @act. */
 	CONTROL_KEPT,
 	/* ioctl(2) with @request and @argument on the kernel's event that counts for the event; or with
-	 * the descriptor that comes with this, or what can be read from it. core_event.answer says what it returned. */
+	 * the descriptor that comes with this, or what can be read from it; PERF_EVENT_IOC_QUERY_BPF writes there how
+	 * many programs there are, and the numbers of @argument of them. core_event.answer says what it returned. */
 	CONTROL_KEPT_IOCTL,
 	/* A descriptor may be closed, or a process gone: close the events without descriptors, end
 	 * what the processes have left, and then say so in the arena's header. */
@@ -47,6 +48,9 @@ enum control {
 	CONTROL_HELD_UP,
 };
 
+/* That one event may have: the kernel's limit. */
+enum { CONTROL_PROGRAMS = 64 };
+
 struct control_message {
 	uint32_t what; /* enum control */
 	uint32_t event, generation;
@@ -62,7 +66,7 @@ struct control_message {
 	uint32_t act, group, request;
 	uint64_t argument;
 	/* CONTROL_FED, CONTROL_KEEP: as of struct core_forward; size 0: it has no ring */
-	uint64_t sample_type, size;
+	uint64_t sample_type, read_format, size;
 	int64_t ahead;
 	uint32_t sample_id_all;
 };

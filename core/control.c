@@ -228,12 +228,13 @@ static int refresh(struct core_task *task, struct core_event *event, int overflo
 {
 	if (event->attr.inherit || !event->attr.sample_period)
 		return -EINVAL;
-	/* The kernel would not hear of it when the limit is reached, or we would not. */
-	if (core_leader(event)->keeps)
+	/* The kernel stops it in the middle of its work: members of ours would go on for a moment. */
+	if (event->is_kept && event->members)
 		return -EINVAL;
 	if (!task)
 		return 0;
 	event->limit = (int32_t)((uint32_t)event->limit + (uint32_t)overflows);
+	event->refreshed += (uint32_t)overflows;
 	enable(task, event);
 	core_schedule(task);
 	return 0;
@@ -242,13 +243,20 @@ static int refresh(struct core_task *task, struct core_event *event, int overflo
 int core_refresh(uint64_t name, int overflows)
 {
 	struct core_hold hold;
+	bool keeps;
 	int error;
 
+	/* Its overflows until now are not of those that there are to be from now on. */
+	if (core_named(name)->is_kept)
+		core_host_kept(name, false, CORE_KEPT_READ);
 	if (!core_hold(&hold, name))
 		return -EBADF;
 	core_still(hold.task);
 	error = refresh(hold.task, hold.event, overflows);
+	keeps = hold.event->keeps;
 	core_hold_end(&hold);
+	if (!error && keeps)
+		core_host_kept(name, true, CORE_KEPT_SWITCH);
 	return error;
 }
 

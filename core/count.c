@@ -153,6 +153,7 @@ void core_count_reset(const struct core_task *task, struct core_event *event)
 {
 	event->count.value = 0;
 	event->kept = 0; /* for now: the kernel's own is reset, too */
+	event->before.value = 0;
 	if (event->state == CORE_ACTIVE)
 		event->start = core_count_counter(task, event);
 	if (counts_time_itself(event)) {

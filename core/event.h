@@ -133,7 +133,10 @@ struct core_event {
 	uint32_t woken;	  /* 1: the monitor was told to wake who polls, and nobody has looked yet */
 
 	struct core_file file; /* of a probe; the offset is attr.probe_offset */
-	int32_t answer; /* is_kept: of what was last asked of who keeps it: 0 or an errno value */
+	/* is_kept: what it had counted before the kernel's event was opened, */
+	struct core_count before;
+	uint32_t refreshed; /* the sum of what PERF_EVENT_IOC_REFRESH was given, */
+	int32_t answer;	    /* and what who keeps it had to say last: 0 or an errno value */
 	uint32_t
 		forwarding; /* core/lock.h: of the ring of what feeds it, taken before all other locks. It
 			      * stays what it is when the slot becomes another event's */

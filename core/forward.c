@@ -11,6 +11,7 @@
 #include "core/hold.h"
 #include "core/lock.h"
 #include "core/ring.h"
+#include "core/schedule.h"
 
 /* By what was mapped, not by what the page says, which may be written. */
 static const void *data_at(const struct core_forward *from, uint64_t at)
@@ -23,8 +24,9 @@ static const void *data_at(const struct core_forward *from, uint64_t at)
 /* What identifies a record, in order: of samples from the first word on, of others behind the body.
  */
 static const uint64_t of_samples[] = {
-	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID,       PERF_SAMPLE_TIME,
-	PERF_SAMPLE_ADDR,	PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID,
+	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,	  PERF_SAMPLE_TID,
+	PERF_SAMPLE_TIME,	PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
+	PERF_SAMPLE_STREAM_ID,	PERF_SAMPLE_CPU,  PERF_SAMPLE_PERIOD,
 };
 static const uint64_t of_others[] = {
 	PERF_SAMPLE_TID,       PERF_SAMPLE_TIME, PERF_SAMPLE_ID,
@@ -35,9 +37,9 @@ enum {
 	OF_OTHERS = sizeof(of_others) / sizeof(of_others[0]),
 };
 
-/* The words from @word to @end that are there, of @nr that may be. */
-static void change_words(const struct core_forward *from, const uint64_t *fields, unsigned int nr,
-			 uint64_t *word, const uint64_t *end)
+/* The words from @word to @end that are there, of @nr that may be; what comes behind them. */
+static uint64_t *change_words(const struct core_forward *from, const uint64_t *fields,
+			      unsigned int nr, uint64_t *word, const uint64_t *end)
 {
 	const uint64_t ids = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID;
 
@@ -50,6 +52,26 @@ static void change_words(const struct core_forward *from, const uint64_t *fields
 			*word = core_named(from->event)->id;
 		word++;
 	}
+	return word;
+}
+
+/* What a sample says of the count, of one event alone. */
+static void change_read(const struct core_forward *from, uint64_t *word, const uint64_t *end)
+{
+	const struct core_event *event = core_named(from->event);
+	const uint64_t more[] = {event->before.value, event->before.enabled, event->before.running};
+	const uint64_t fields[] = {0, PERF_FORMAT_TOTAL_TIME_ENABLED,
+				   PERF_FORMAT_TOTAL_TIME_RUNNING};
+
+	if (!from->feeds || !(from->sample_type & PERF_SAMPLE_READ))
+		return;
+	for (unsigned int i = 0; i < 3 && word < end; i++)
+		if (!i || from->read_format & fields[i])
+			*word++ += more[i];
+	if (from->read_format & PERF_FORMAT_ID && word < end)
+		*word++ = event->id;
+	if (from->read_format & PERF_FORMAT_LOST && word < end)
+		*word = event->lost;
 }
 
 static unsigned int nr_trailing(const struct core_forward *from)
@@ -69,7 +91,7 @@ static void change(const struct core_forward *from, struct perf_event_header *he
 	const unsigned int trailing = nr_trailing(from);
 
 	if (header->type == PERF_RECORD_SAMPLE) {
-		change_words(from, of_samples, OF_SAMPLES, body, end);
+		change_read(from, change_words(from, of_samples, OF_SAMPLES, body, end), end);
 		return;
 	}
 	if (header->type == PERF_RECORD_LOST && from->feeds && body < end)
@@ -86,9 +108,48 @@ static bool listens(const struct core_forward *from)
 	return !from->feeds || event->is_kept || core_enabled(event);
 }
 
-/* Lost where there is no room. Overflows are told of each, whoever reads them; programs of BPF write samples
- * that are none. */
-static void put(const struct core_forward *from, bool sample, const void *record, uint64_t size)
+/* Whether that many more have brought it to its limit, as they have the kernel's event. */
+static bool are_last(struct core_event *event, uint64_t overflows)
+{
+	if (event->limit <= 0)
+		return false;
+	if (overflows < (uint64_t)event->limit) {
+		event->limit -= (int32_t)overflows;
+		return false;
+	}
+	event->limit = 0;
+	return true;
+}
+
+/* The kernel has disabled its event by itself. */
+static void switch_off(const struct core_hold *hold)
+{
+	if (!hold->task)
+		return;
+	core_switch_off(hold->task, hold->event);
+	core_schedule_group(hold->task, core_leader(hold->event));
+}
+
+/* Each is told of, whoever reads the samples; programs of BPF write some that are no overflows. */
+static void overflow(const struct core_hold *hold, const struct perf_event_header *record)
+{
+	const uint64_t *body = (const uint64_t *)(record + 1);
+	const bool sample = record->type == PERF_RECORD_SAMPLE;
+	const bool lost = record->type == PERF_RECORD_LOST && record->size >= sizeof(*record) + 16;
+	bool last;
+
+	if (!hold->event->is_kept || !(sample || lost))
+		return;
+	last = are_last(hold->event, sample ? 1 : body[1]);
+	if (last)
+		switch_off(hold);
+	if (sample || last)
+		core_signal_owner(hold->event, last ? POLL_HUP : POLL_IN);
+}
+
+/* Lost where there is no room. */
+static void put(const struct core_forward *from, const struct perf_event_header *record,
+		uint64_t size)
 {
 	struct core_output out;
 	struct core_hold hold;
@@ -97,10 +158,9 @@ static void put(const struct core_forward *from, bool sample, const void *record
 		return;
 	if (core_output_begin(&out, hold.event, size)) {
 		core_output_put(&out, record, size);
-		core_output_end(&out, sample);
+		core_output_end(&out, record->type == PERF_RECORD_SAMPLE);
 	}
-	if (sample && hold.event->is_kept)
-		core_signal_owner(hold.event, POLL_IN);
+	overflow(&hold, record);
 	core_hold_end(&hold);
 }
 
@@ -117,7 +177,8 @@ static void forward_record(const struct core_forward *from, uint64_t at, uint64_
 	memcpy(record, data_at(from, at), first);
 	memcpy(record + first, data_at(from, at + first), size - first);
 	change(from, header, size);
-	put(from, header->type == PERF_RECORD_SAMPLE, record, size);
+	header->size = (uint16_t)size;
+	put(from, header, size);
 }
 
 static bool is_there(const struct core_forward *from)

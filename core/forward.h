@@ -18,7 +18,7 @@ struct core_forward {
 	uint64_t event; /* of ours, by name, whose ring it is */
 	bool feeds;	/* its records shall be that one's */
 	bool sample_id_all;
-	uint64_t sample_type;
+	uint64_t sample_type, read_format;
 	int64_t ahead; /* of our clock is the one that it tells the time by, ns */
 	struct perf_event_mmap_page *page; /* NULL: it has no ring of its own here */
 	uint64_t size;			   /* of the mapping: a page, and 2^n of data */

@@ -143,6 +143,32 @@ static void without_a_ring_there_are_signals(void **state)
 	assert_int_equal(fake.signals.nr, 1);
 }
 
+/* The kernel has counted them, too, and those that it had no room for. */
+static void at_its_limit_it_is_off(void **state)
+{
+	const struct perf_event_attr attr = sampling();
+	const uint32_t event = tree_open(&attr, fake.task, -1, 0);
+	const struct core_forward from = feeding(event, &attr);
+
+	(void)state;
+	core_event(event)->owner.async = true;
+	core_refresh(event, 5);
+	write_sample(1);
+	write_record(PERF_RECORD_LOST, KERNELS_ID, 3, 0);
+	core_forward(&from);
+	assert_int_equal(core_event(event)->limit, 1);
+	assert_true(core_event(event)->state != CORE_OFF);
+	write_sample(1);
+	core_forward(&from);
+	assert_int_equal(core_event(event)->state, CORE_OFF);
+	assert_int_equal(fake.signals.of[0].what, POLL_IN);
+	assert_int_equal(fake.signals.of[1].what, POLL_HUP);
+	/* More of them are not of this limit. */
+	write_sample(1);
+	core_forward(&from);
+	assert_int_equal(fake.signals.of[2].what, POLL_IN);
+}
+
 /* As the program may write to that memory. */
 static void what_makes_no_sense_is_left_alone(void **state)
 {
@@ -203,6 +229,7 @@ int main(void)
 		TREE_CASE(it_is_as_if_ours_had_written_it),
 		TREE_CASE(who_waits_is_told),
 		TREE_CASE(without_a_ring_there_are_signals),
+		TREE_CASE(at_its_limit_it_is_off),
 		TREE_CASE(what_makes_no_sense_is_left_alone),
 		TREE_CASE(who_comes_late_forwards_nothing),
 	};

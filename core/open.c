@@ -31,6 +31,12 @@ static bool samples_reads_of_copies(const struct perf_event_attr *attr)
 	return attr->inherit && attr->sample_type & PERF_SAMPLE_READ;
 }
 
+/* What the kernel writes knows nothing of ours; nor does it tell how much of its count is whose. */
+static bool reads_others(const struct perf_event_attr *attr)
+{
+	return samples_reads(attr) && (attr->inherit || attr->read_format & PERF_FORMAT_GROUP);
+}
+
 static bool has_no_branches(const struct perf_event_attr *attr)
 {
 	return attr->type == PERF_TYPE_SOFTWARE || attr->type == PERF_TYPE_BREAKPOINT ||
@@ -163,8 +169,7 @@ static int check_event(const struct core_event *event, const struct core_target 
 	kind = event->is_kept ? CORE_ZERO : core_encoding(attr);
 	if (kind < 0)
 		return kind;
-	/* What the kernel writes and sends knows nothing of ours. */
-	if (event->is_kept && (samples_reads(attr) || attr->sigtrap || uses_aux(event)))
+	if (event->is_kept && (reads_others(attr) || attr->sigtrap || uses_aux(event)))
 		return -EINVAL;
 	if (names_vector_registers(attr) ||
 	    (core_is_sum((unsigned int)kind) && attr->sample_period))
@@ -205,12 +210,13 @@ static uint32_t hardware_events(struct core_event *leader)
 	return n;
 }
 
+/* Of ours; what the kernel samples it reads itself. */
 static bool any_samples_reads(const struct core_event *event, struct core_event *leader)
 {
-	bool any = samples_reads(&event->attr);
+	bool any = !event->is_kept && samples_reads(&event->attr);
 
 	core_for_each_in_group(member, leader)
-		any |= samples_reads(&member->attr);
+		any |= !member->is_kept && samples_reads(&member->attr);
 	return any;
 }
 
@@ -223,7 +229,8 @@ static bool can_keep(const struct core_event *event, const struct core_target *t
 {
 	if (!leader->keeps && !event->is_kept)
 		return true;
-	if (core_settings()->counters || leader->attr.exclusive)
+	if (leader->attr.exclusive ||
+	    (core_settings()->counters && (hardware_events(leader) || event->hardware)))
 		return false;
 	return !((event->attr.inherit || !target->task) && any_samples_reads(event, leader));
 }
@@ -430,6 +437,7 @@ void core_continue(uint64_t name, uint64_t id, const struct core_count *count)
 		return;
 	hold.event->id = id;
 	core_count_add(&hold.event->count, count);
+	hold.event->before = *count;
 	core_hold_end(&hold);
 }
 

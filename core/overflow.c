@@ -236,6 +236,7 @@ static void switch_off(struct core_event *event)
 
 	core_switch_off(task, event);
 	core_schedule(task);
+	task->stops_kept |= event->keeps;
 }
 
 /* One overflow; false: it was the last one for now. */
@@ -328,6 +329,14 @@ void core_look_at_kept(const struct core_task *task)
 		core_host_kept(0, true, CORE_KEPT_READ);
 }
 
+void core_stop_kept(struct core_task *task)
+{
+	if (!task->stops_kept)
+		return;
+	task->stops_kept = false;
+	core_host_kept(0, true, CORE_KEPT_SWITCH);
+}
+
 void core_overflow(struct core_task *task, enum core_kind kind)
 {
 	uint64_t counter;
@@ -341,6 +350,7 @@ void core_overflow(struct core_task *task, enum core_kind kind)
 	/* What has come due meanwhile, by what was done for it, is for the next look. */
 	core_counters_program(task);
 	core_task_unlock(task);
+	core_stop_kept(task);
 }
 
 void core_happened(struct core_event *event, const struct core_hit *hit)
@@ -433,6 +443,7 @@ void core_breakpoints(struct core_task *task, const struct core_breakpoint_range
 		core_happened(event, &(struct core_hit){.address = event->attr.bp_addr});
 	}
 	core_task_unlock(task);
+	core_stop_kept(task);
 	if (core_task_changed(task))
 		core_task_update(task);
 }

@@ -90,6 +90,7 @@ void core_probe_met(struct core_task *task, const struct core_probe_met *met)
 		    core_is_return_probe(event) == returned)
 			core_happened(event, &(struct core_hit){.probe = met});
 	core_task_unlock(task);
+	core_stop_kept(task);
 	if (core_task_changed(task))
 		core_task_update(task);
 }

@@ -653,7 +653,10 @@ static void not_all_of_it_goes_together_with_ours(void **state)
 	attr.sample_period = 1;
 	tree_open(&attr, fake.task, -1, leader);
 	attr.sample_type = PERF_SAMPLE_READ;
+	attr.read_format = PERF_FORMAT_GROUP;
 	assert_int_equal(tree_refused(&attr, fake.task, -1, leader), EINVAL);
+	attr.read_format = 0;
+	tree_open(&attr, fake.task, -1, leader);
 	attr.sample_type = 0;
 	attr.sigtrap = attr.remove_on_exec = 1;
 	assert_int_equal(tree_refused(&attr, fake.task, -1, leader), EINVAL);
@@ -664,7 +667,9 @@ static void not_all_of_it_goes_together_with_ours(void **state)
 	leader = tree_open(&reads, fake.task, -1, 0);
 	assert_int_equal(core_refresh(leader, 1), 0);
 	tree_open(&attr, fake.task, -1, leader);
-	assert_int_equal(core_refresh(leader, 1), -EINVAL);
+	fake.keeps.nr = 0;
+	assert_int_equal(core_refresh(leader, 1), 0);
+	must_have_asked(CORE_KEPT_SWITCH);
 	reads.inherit = attr.inherit = 1;
 	leader = tree_open(&reads, fake.task, -1, 0);
 	assert_int_equal(tree_refused(&attr, fake.task, -1, leader), EINVAL);
@@ -674,6 +679,59 @@ static void not_all_of_it_goes_together_with_ours(void **state)
 	attr.inherit = 0;
 	leader = tree_open(&reads, fake.task, -1, 0);
 	assert_int_equal(tree_refused(&attr, fake.task, -1, leader), EINVAL);
+}
+
+/* What goes on while the rest of its group waits for counters is not with what may wait. */
+static void it_is_not_with_what_waits_for_counters(void **state)
+{
+	struct perf_event_attr attr = test_attr(PERF_TYPE_TRACEPOINT, 0),
+			       counted = test_instructions();
+	const struct perf_event_attr clock =
+		test_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+	uint32_t leader = tree_open(&counted, fake.task, -1, 0);
+
+	(void)state;
+	assert_int_equal(tree_refused(&attr, fake.task, -1, leader), EINVAL);
+	leader = tree_open(&clock, fake.task, -1, 0);
+	tree_open(&attr, fake.task, -1, leader);
+	assert_int_equal(tree_refused(&counted, fake.task, -1, leader), EINVAL);
+}
+
+/* What the kernel stops in the middle of its work would leave its members on for a moment. */
+static void what_leads_others_has_no_limit_of_the_kernels(void **state)
+{
+	struct perf_event_attr attr = test_attr(PERF_TYPE_TRACEPOINT, 0);
+	uint32_t event, member;
+
+	(void)state;
+	attr.sample_period = 1;
+	event = tree_open(&attr, fake.task, -1, 0);
+	assert_int_equal(core_refresh(event, 3), 0);
+	assert_int_equal(core_refresh(event, 2), 0);
+	assert_int_equal(core_event(event)->refreshed, 5);
+	member = instructions(false, event);
+	assert_int_equal(core_refresh(event, 1), -EINVAL);
+	tree_close(member);
+	assert_int_equal(core_refresh(event, 1), 0);
+}
+
+/* At its limit a leader has what it leads stopped. */
+static void its_leader_may_have_a_limit(void **state)
+{
+	struct perf_event_attr attr = test_instructions();
+	uint32_t leader;
+
+	(void)state;
+	attr.sample_period = 100;
+	leader = tree_open(&attr, fake.task, -1, 0);
+	tracepoint(leader);
+	core_refresh(leader, 2);
+	fake.keeps.nr = 0;
+	tree_work(100);
+	assert_int_equal(fake.keeps.nr, 0);
+	tree_work(100);
+	must_have_asked(CORE_KEPT_SWITCH);
+	assert_int_equal(core_event(leader)->state, CORE_OFF);
 }
 
 static void its_count_is_of_when_a_sample_is_taken(void **state)
@@ -748,6 +806,9 @@ int main(void)
 		TREE_CASE(its_keeper_is_told_when_what_was_mapped_is_gone),
 		TREE_CASE(it_goes_on_where_another_count_ended),
 		TREE_CASE(not_all_of_it_goes_together_with_ours),
+		TREE_CASE_TWO_COUNTERS(it_is_not_with_what_waits_for_counters),
+		TREE_CASE(what_leads_others_has_no_limit_of_the_kernels),
+		TREE_CASE(its_leader_may_have_a_limit),
 		TREE_CASE(its_count_is_of_when_a_sample_is_taken),
 		TREE_CASE(rdpmc_needs_an_event),
 		TREE_CASE(clocks_stand_while_the_kernel_works),

@@ -94,6 +94,7 @@ struct core_task {
 	bool switches;	   /* some event wants to be told when it does not run, */
 	bool mappings;	   /* or what it maps */
 	bool reads_kept;   /* samples of some have the count of one that the kernel counts */
+	bool stops_kept;   /* a leader of such has disabled itself: core_stop_kept() */
 	bool passed;	   /* the kernel has, or had, events of its, which it keeps through exec */
 	uint64_t software; /* kinds of software events in the list */
 

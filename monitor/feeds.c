@@ -22,7 +22,8 @@ struct feed {
 	uint32_t event, generation;
 	uint32_t leader; /* of its group when it came: it is that now, too, or the event itself */
 	bool counts;	 /* it is kept: core_host_kept() */
-	bool closed;	 /* without a descriptor its event goes on until it is unmapped */
+	uint32_t refreshed; /* of core_event.refreshed the kernel's event has been told that much */
+	bool closed;	    /* without a descriptor its event goes on until it is unmapped */
 	struct core_forward from; /* what it writes, if that can be mapped */
 };
 
@@ -132,6 +133,7 @@ void feed_add(const struct control_message *message, int fd)
 				.event = core_name(message->event, message->generation),
 				.feeds = true,
 				.sample_type = message->sample_type,
+				.read_format = message->read_format,
 				.sample_id_all = message->sample_id_all,
 				.ahead = message->ahead,
 				.size = message->size,
@@ -184,23 +186,30 @@ static bool is_meant(const struct feed *feed, uint64_t event, bool group)
 }
 
 /* It is by itself to the kernel, and counts while ours would: when its leader is on, too. */
-static void follow_state(const struct feed *feed)
+static void follow_state(struct feed *feed)
 {
 	struct core_event *event = core_event(feed->event);
+	const uint32_t refreshed = event->refreshed - feed->refreshed;
 
 	if (event->state == CORE_EXITED)
 		return;
 	event->kept_on = core_enabled(event) && core_enabled(core_event(event->leader));
+	/* That switches it on, too. */
+	if (event->kept_on && refreshed) {
+		feed->refreshed += refreshed;
+		ioctl(feed->fd, PERF_EVENT_IOC_REFRESH, refreshed);
+		return;
+	}
 	/* Whatever it was: prctl(2) has switched it, too, or has not. */
 	ioctl(feed->fd, event->kept_on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
 static void read_kept(const struct feed *feed)
 {
-	uint64_t value;
+	uint64_t words[8]; /* by attr.read_format: the count is the first */
 
-	if (read(feed->fd, &value, sizeof(value)) == sizeof(value))
-		__atomic_store_n(&core_event(feed->event)->kept, value, __ATOMIC_RELEASE);
+	if (read(feed->fd, words, sizeof(words)) > 0)
+		__atomic_store_n(&core_event(feed->event)->kept, words[0], __ATOMIC_RELEASE);
 }
 
 void feeds_kept(uint64_t event, bool group, enum core_kept what)
@@ -213,10 +222,12 @@ void feeds_kept(uint64_t event, bool group, enum core_kept what)
 	if (event && !events_is((uint32_t)event, (uint32_t)(event >> 32)))
 		return;
 	for (size_t i = 0; i < all.nr; i++) {
-		const struct feed *feed = &all.feeds[i];
+		struct feed *feed = &all.feeds[i];
 
 		if (!is_meant(feed, event, group) || !is_kept(feed))
 			continue;
+		/* It may have come to its limit. */
+		core_forward(&feed->from);
 		if (what == CORE_KEPT_SWITCH)
 			follow_state(feed);
 		if (what == CORE_KEPT_RESET)
@@ -249,6 +260,29 @@ static int set_filter(int kept, int from)
 	return ioctl(kept, PERF_EVENT_IOC_SET_FILTER, filter);
 }
 
+static int query_programs(int kept, uint32_t nr, int to)
+{
+	union {
+		struct perf_event_query_bpf query;
+		uint32_t words[2 + CONTROL_PROGRAMS];
+	} all_of = {.query.ids_len = nr};
+	const size_t size = (1 + nr) * sizeof(uint32_t);
+	int result, error;
+
+	if (nr > CONTROL_PROGRAMS) {
+		errno = E2BIG;
+		return -1;
+	}
+	result = ioctl(kept, PERF_EVENT_IOC_QUERY_BPF, &all_of.query);
+	error = errno;
+	if (write(to, &all_of.query.prog_cnt, size) != (ssize_t)size && !result) {
+		result = -1;
+		error = EINVAL;
+	}
+	errno = error;
+	return result;
+}
+
 static int make_ioctl(int kept, const struct control_message *message, int fd)
 {
 	uint64_t argument = message->argument;
@@ -260,6 +294,8 @@ static int make_ioctl(int kept, const struct control_message *message, int fd)
 		return ioctl(kept, PERF_EVENT_IOC_SET_BPF, fd);
 	case PERF_EVENT_IOC_PERIOD:
 		return ioctl(kept, PERF_EVENT_IOC_PERIOD, &argument);
+	case PERF_EVENT_IOC_QUERY_BPF:
+		return query_programs(kept, (uint32_t)argument, fd);
 	default:
 		errno = ENOTTY;
 		return -1;

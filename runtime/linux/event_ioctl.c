@@ -4,6 +4,7 @@
 #include <linux/fcntl.h>
 #include <linux/perf_event.h>
 
+#include "abi/control.h"
 #include "abi/source.h"
 #include "core/core.h"
 #include "core/hold.h"
@@ -155,13 +156,46 @@ event_switch *event_ioctl_switch(uint32_t request)
 	}
 }
 
-/* Of tracepoints alone, and who may not ask is told that first. */
-static int64_t query_bpf(void)
+/* Who keeps it writes how many there are, and numbers of @nr. */
+static int64_t ask_for_programs(uint64_t event, uint32_t *answer, uint32_t nr)
 {
+	const size_t size = (1 + nr) * sizeof(*answer);
+	int32_t ends[2];
+	int64_t result = sys(__NR_pipe2, ends, O_CLOEXEC | O_NONBLOCK);
+
+	if (result)
+		return result;
+	result = event_kept_ioctl(event, PERF_EVENT_IOC_QUERY_BPF, nr, ends[1]);
+	/* There may be more than there is room for. */
+	if ((!result || result == -ENOSPC) &&
+	    sys(__NR_read, ends[0], answer, size) != (int64_t)size)
+		result = -EINVAL;
+	sys(__NR_close, ends[0]);
+	sys(__NR_close, ends[1]);
+	return result;
+}
+
+/* Of tracepoints alone, and who may not ask is told that first. */
+static int64_t query_bpf(uint64_t event, uint64_t at)
+{
+	const uint64_t to = at + offsetof(struct perf_event_query_bpf, prog_cnt);
+	uint32_t answer[1 + CONTROL_PROGRAMS], nr;
 	struct core_rights rights;
+	int64_t result;
 
 	event_rights(&rights);
-	return rights.perfmon ? -EINVAL : -EPERM;
+	if (!rights.perfmon)
+		return -EPERM;
+	if (!is_kept(event))
+		return -EINVAL;
+	if (copy_in(&nr, at, sizeof(nr)))
+		return -EFAULT;
+	if (nr > CONTROL_PROGRAMS)
+		return -E2BIG;
+	result = ask_for_programs(event, answer, nr);
+	if ((!result || result == -ENOSPC) && copy_out(to, answer, (1 + nr) * sizeof(*answer)))
+		return -EFAULT;
+	return result;
 }
 
 int64_t event_ioctl(struct thread *thread, struct syscall *call, uint64_t event)
@@ -189,7 +223,7 @@ int64_t event_ioctl(struct thread *thread, struct syscall *call, uint64_t event)
 	case PERF_EVENT_IOC_PAUSE_OUTPUT:
 		return core_pause_output(event, argument);
 	case PERF_EVENT_IOC_QUERY_BPF:
-		return query_bpf();
+		return query_bpf(event, argument);
 	case PERF_EVENT_IOC_MODIFY_ATTRIBUTES:
 		return modify(event, argument);
 	case FIOASYNC:

@@ -166,6 +166,7 @@ static int64_t add(int fd, const struct perf_event_attr *attr, uint64_t event, v
 				.event = event,
 				.feeds = fd == NO_NUMBER,
 				.sample_type = attr->sample_type,
+				.read_format = attr->read_format,
 				.sample_id_all = attr->sample_id_all,
 				.ahead = attr->use_clockid ? 0 : clock_ahead(),
 				.page = page,
@@ -277,6 +278,7 @@ bool event_joined_feed(int fd, const struct perf_event_attr *attr, uint64_t even
 		return false;
 	}
 	message->sample_type = attr->sample_type;
+	message->read_format = attr->read_format;
 	message->sample_id_all = attr->sample_id_all;
 	message->ahead = attr->use_clockid ? 0 : clock_ahead();
 	message->size = size;

@@ -15,7 +15,7 @@
 
 bool event_is_kept(const struct perf_event_attr *attr)
 {
-	if (!core_settings()->host || core_settings()->counters)
+	if (!core_settings()->host)
 		return false;
 	return attr->type == PERF_TYPE_TRACEPOINT ||
 	       (attr->type >= PERF_TYPE_MAX && !event_is_own_unit(attr->type) &&
@@ -41,14 +41,14 @@ static bool is_on(const struct core_event *event)
 /* What is ours in it: what it tells beside samples, groups, and where it writes. */
 static void leave_ours(struct perf_event_attr *attr)
 {
-	attr->read_format = 0;
+	if (!(attr->sample_type & PERF_SAMPLE_READ))
+		attr->read_format = 0;
 	attr->pinned = attr->exclusive = 0;
 	attr->mmap = attr->mmap2 = attr->mmap_data = attr->build_id = 0;
 	attr->comm = attr->comm_exec = attr->task = attr->namespaces = attr->cgroup = 0;
 	attr->context_switch = attr->ksymbol = attr->bpf_event = attr->text_poke = 0;
 	attr->inherit_stat = 0;
 	attr->write_backward = 0;
-	attr->sample_type &= ~(uint64_t)PERF_SAMPLE_READ;
 	attr->watermark = 1;
 	attr->wakeup_watermark = 1;
 }

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/hw_breakpoint.h>
 #include <poll.h>
 #include <stdio.h>
@@ -94,6 +95,13 @@ static int open_of(pid_t pid, bool leads, int *other)
 	if (other)
 		*other = leads ? second : first;
 	return leads ? first : second;
+}
+
+/* Linux 6.18 lets who comes to a running group of another unit, or is switched on there, count from the next time on
+ * that its task gets the processor. */
+static void settle(void)
+{
+	usleep(1000);
 }
 
 static struct perf_event_mmap_page *ring_of(int fd)
@@ -565,6 +573,279 @@ static void case_leader_ends_with_a_process(void)
 	say("ended: %lu\n", count_of(member));
 }
 
+/* ---- limits ---- */
+
+static void tell_by_signal(int fd)
+{
+	block_signal(SIGNAL);
+	need(!fcntl(fd, F_SETOWN, getpid()) && !fcntl(fd, F_SETSIG, SIGNAL) &&
+	     !fcntl(fd, F_SETFL, O_ASYNC));
+}
+
+static void say_signals(int fd)
+{
+	siginfo_t info;
+
+	while (next_signal(SIGNAL, 200, &info))
+		say_signal(&info, fd);
+}
+
+static void case_refresh(void)
+{
+	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	const int leader = own_event(&first);
+	struct perf_event_mmap_page *page;
+	int member;
+
+	second.disabled = 1;
+	member = open_event(&second, 0, -1, leader, 0);
+	need(member >= 0);
+	page = ring_of(member);
+	tell_by_signal(member);
+	TRY(ioctl(member, PERF_EVENT_IOC_REFRESH, 2));
+	settle();
+	call(5);
+	say("two: %lu, %d samples\n", count_of(member), samples(page, id_of(member)));
+	say_signals(member);
+	TRY(ioctl(member, PERF_EVENT_IOC_REFRESH, 1));
+	TRY(ioctl(member, PERF_EVENT_IOC_REFRESH, 2));
+	settle();
+	call(5);
+	say("three more: %lu, %d samples\n", count_of(member), samples(page, id_of(member)));
+	say_signals(member);
+	TRY(ioctl(member, PERF_EVENT_IOC_REFRESH, 0));
+	settle();
+	call(2);
+	say("without a limit: %lu\n", count_of(member));
+	TRY(ioctl(member, PERF_EVENT_IOC_DISABLE, 0));
+	call(2);
+	say("off: %lu, %d samples\n", count_of(member), samples(page, id_of(member)));
+	say_signals(member);
+}
+
+/* Of another process, whose calls are told of by the monitor alone. */
+static void case_refresh_of_another(void)
+{
+	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	int go[2], leader, member;
+	pid_t child = start_caller(5, go);
+
+	second.disabled = 1;
+	leader = open_event(&first, child, -1, -1, 0);
+	member = open_event(&second, child, -1, leader, 0);
+	need(leader >= 0 && member >= 0);
+	tell_by_signal(member);
+	TRY(ioctl(member, PERF_EVENT_IOC_REFRESH, 3));
+	tell(go);
+	say_signals(member);
+	say("%lu\n", count_of(member));
+	TRY(ioctl(leader, PERF_EVENT_IOC_DISABLE, 0));
+	TRY(ioctl(leader, PERF_EVENT_IOC_ENABLE, 0));
+	tell(go);
+	say_end("child", child);
+}
+
+/* It waits for its leader. */
+static void case_refresh_while_the_leader_is_off(void)
+{
+	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	int leader, member;
+
+	first.disabled = second.disabled = 1;
+	leader = own_event(&first);
+	member = open_event(&second, 0, -1, leader, 0);
+	need(member >= 0);
+	TRY(ioctl(member, PERF_EVENT_IOC_REFRESH, 2));
+	call(3);
+	say("off: %lu\n", count_of(member));
+	TRY(ioctl(leader, PERF_EVENT_IOC_ENABLE, 0));
+	settle();
+	call(5);
+	say("on: %lu\n", count_of(member));
+}
+
+/* With it stops what it leads. */
+static void case_refresh_of_a_leader(void)
+{
+	struct perf_event_attr first = faults(), second = tracepoint();
+	int leader, member;
+
+	first.sample_period = 1;
+	first.disabled = 1;
+	leader = own_event(&first);
+	member = open_event(&second, 0, -1, leader, 0);
+	need(member >= 0);
+	/* What is touched for the first time is a fault, too. */
+	call(1);
+	fault(1);
+	settle();
+	need(!ioctl(leader, PERF_EVENT_IOC_REFRESH, 2));
+	settle();
+	call(1);
+	fault(1);
+	call(1);
+	fault(1);
+	call(3);
+	fault(1);
+	say("two: %lu and %lu\n", count_of(leader), count_of(member));
+	need(!ioctl(leader, PERF_EVENT_IOC_REFRESH, 1));
+	settle();
+	call(1);
+	fault(2);
+	call(3);
+	say("one more: %lu and %lu\n", count_of(leader), count_of(member));
+}
+
+static void case_refresh_refused(void)
+{
+	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	int leader = own_event(&first), member;
+
+	second.sample_period = 0;
+	member = open_event(&second, 0, -1, leader, 0);
+	need(member >= 0);
+	TRY(ioctl(member, PERF_EVENT_IOC_REFRESH, 1));
+	TRY(ioctl(leader, PERF_EVENT_IOC_REFRESH, 1));
+}
+
+/* ---- programs ---- */
+
+static long load_program(uint32_t *id)
+{
+	const struct bpf_insn code[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_TRACEPOINT,
+		.insns = (uint64_t)code,
+		.insn_cnt = 2,
+		.license = (uint64_t) "GPL",
+	};
+	const long fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	struct bpf_prog_info info = {0};
+
+	if (fd < 0) {
+		say("skip: no BPF programs can be loaded\n");
+		_exit(0);
+	}
+	memset(&attr, 0, sizeof(attr));
+	attr.info.bpf_fd = (uint32_t)fd;
+	attr.info.info_len = sizeof(info);
+	attr.info.info = (uint64_t)&info;
+	need(!syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)));
+	*id = info.id;
+	return fd;
+}
+
+static void query(int fd, uint32_t room, uint32_t id)
+{
+	struct {
+		uint32_t room, nr, id[64];
+	} asked = {.room = room, .nr = 99};
+
+	report("query", ioctl(fd, PERF_EVENT_IOC_QUERY_BPF, &asked));
+	say("of %u: %u, it is %sthat one\n", room, asked.nr, asked.id[0] == id ? "" : "not ");
+}
+
+static void case_query_programs(void)
+{
+	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	int leader = own_event(&first), member;
+	uint32_t id;
+	const long program = load_program(&id);
+
+	member = open_event(&second, 0, -1, leader, 0);
+	need(member >= 0);
+	query(member, 4, id);
+	query(member, 0, id);
+	need(!ioctl(member, PERF_EVENT_IOC_SET_BPF, program));
+	query(member, 4, id);
+	query(member, 1, id);
+	query(member, 0, id);
+	query(member, 64, id);
+	query(member, 65, id);
+	query(leader, 4, id);
+	TRY(ioctl(member, PERF_EVENT_IOC_QUERY_BPF, nowhere));
+}
+
+/* ---- what a sample says of the count ---- */
+
+static void say_reads(const struct perf_event_mmap_page *page, uint64_t id)
+{
+	const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	const char *data = (const char *)page + page->data_offset;
+	const struct perf_event_header *header;
+	uint64_t enabled = 0;
+
+	for (uint64_t at = 0; at < head; at += header->size) {
+		const uint64_t *word;
+
+		header = (const void *)(data + at);
+		word = (const uint64_t *)(header + 1);
+		if (header->type != PERF_RECORD_SAMPLE)
+			continue;
+		say("period %lu, count %lu, times%s, id%s, lost %lu, %u bytes\n", word[1], word[2],
+		    word[3] > enabled && word[3] >= word[4] ? "" : " go back",
+		    word[5] == id && word[0] == id ? "" : " of another", word[6], header->size);
+		enabled = word[3];
+	}
+}
+
+static struct perf_event_attr reading(void)
+{
+	struct perf_event_attr attr = tracepoint();
+
+	attr.sample_type |= PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ;
+	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+			   PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	return attr;
+}
+
+static void case_reads(void)
+{
+	struct perf_event_attr first = breakpoint(), second = reading();
+	struct perf_event_mmap_page *page;
+	int leader = own_event(&first), member;
+	uint64_t words[8];
+
+	member = open_event(&second, 0, -1, leader, 0);
+	need(member >= 0);
+	page = ring_of(member);
+	settle();
+	call(2);
+	need(!ioctl(member, PERF_EVENT_IOC_DISABLE, 0));
+	call(2);
+	need(!ioctl(member, PERF_EVENT_IOC_ENABLE, 0));
+	settle();
+	call(1);
+	need(!ioctl(member, PERF_EVENT_IOC_RESET, 0));
+	call(2);
+	say_reads(page, id_of(member));
+	report("read", read(member, words, sizeof(words)));
+	say("%lu\n", words[0]);
+}
+
+/* What it had counted before is in it. */
+static void case_reads_of_one_that_was_joined(void)
+{
+	struct perf_event_attr first = reading(), second = breakpoint();
+	struct perf_event_mmap_page *page;
+	uint64_t words[8];
+	int leader = own_event(&first);
+
+	call(4);
+	need(open_event(&second, 0, -1, leader, 0) >= 0);
+	page = ring_of(leader);
+	call(2);
+	say_reads(page, id_of(leader));
+	report("read", read(leader, words, sizeof(words)));
+	say("%lu\n", words[0]);
+	need(!ioctl(leader, PERF_EVENT_IOC_RESET, 0));
+	call(1);
+	say_reads(page, id_of(leader));
+}
+
 const struct test_case cases[] = {
 	{"come_to_who_looks", case_come_to_who_looks},
 	{"come_to_who_looks_led_by_a_tracepoint", case_come_to_who_looks_led_by_a_tracepoint},
@@ -584,5 +865,13 @@ const struct test_case cases[] = {
 	{"leader_ends", case_leader_ends},
 	{"tracepoint_that_leads_ends", case_tracepoint_that_leads_ends},
 	{"leader_ends_with_a_process", case_leader_ends_with_a_process},
+	{"refresh", case_refresh},
+	{"refresh_of_another", case_refresh_of_another},
+	{"refresh_while_the_leader_is_off", case_refresh_while_the_leader_is_off},
+	{"refresh_of_a_leader", case_refresh_of_a_leader},
+	{"refresh_refused", case_refresh_refused},
+	{"query_programs", case_query_programs},
+	{"reads", case_reads},
+	{"reads_of_one_that_was_joined", case_reads_of_one_that_was_joined},
 	{0},
 };
