@@ -18,6 +18,9 @@ int64_t copy_out(uint64_t to, const void *from, size_t size);
 /* copy_in() of what may as well be the runtime's. */
 int64_t copy_from_any(void *to, uint64_t from, size_t size);
 
+/* Makes a system call of 32-bit programs: 0, or -EFAULT if the kernel has none. */
+int64_t copy_int80(void);
+
 /* copy_in() of eight bytes, in less time. */
 int64_t copy_word(uint64_t *to, uint64_t from);
 

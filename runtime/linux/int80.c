@@ -5,7 +5,9 @@
  */
 #include <asm/errno.h>
 #include <asm/unistd_32.h>
+#include <linux/signal.h>
 
+#include "runtime/linux/copy.h"
 #include "runtime/say.h"
 #include "runtime/thread.h"
 #include "runtime/translate/translate.h"
@@ -30,11 +32,27 @@ static bool offered(uint64_t number)
 	return false;
 }
 
-void linux_int80(struct thread *thread)
+/* Some kernels have none of them. */
+static bool has_calls(void)
+{
+	enum { UNKNOWN, HAS, HAS_NOT };
+	static uint8_t calls;
+
+	if (__atomic_load_n(&calls, __ATOMIC_RELAXED) == UNKNOWN)
+		__atomic_store_n(&calls, copy_int80() ? HAS_NOT : HAS, __ATOMIC_RELAXED);
+	return __atomic_load_n(&calls, __ATOMIC_RELAXED) == HAS;
+}
+
+void linux_int80(struct thread *thread, unsigned int length)
 {
 	uint64_t *gpr = thread->regs.gpr;
 	uint64_t number = (uint32_t)gpr[REG_RAX], result = (uint64_t)-ENOSYS;
 
+	if (!has_calls()) {
+		linux_fault(thread, SIGSEGV, SI_KERNEL, 0);
+		return;
+	}
+	thread->regs.rip += length;
 	if (offered(number))
 		__asm__ volatile("int $0x80"
 				 : "=a"(result)

@@ -413,8 +413,7 @@ void translate_left(struct thread *thread)
 		system_call(thread, target.length);
 		break;
 	case EXIT_INT80:
-		thread->regs.rip += target.length;
-		linux_int80(thread);
+		linux_int80(thread, target.length);
 		break;
 	case EXIT_RDPMC:
 		linux_rdpmc(thread, target.length);

@@ -327,9 +327,9 @@ void linux_rdpmc(struct thread *t, unsigned int length)
 	unexpected(t, "rdpmc", length);
 }
 
-void linux_int80(struct thread *t)
+void linux_int80(struct thread *t, unsigned int length)
 {
-	unexpected(t, "int 0x80", 0);
+	unexpected(t, "int 0x80", length);
 }
 
 void linux_deliver(struct thread *t)

@@ -225,8 +225,8 @@ bool linux_vsyscall(struct thread *thread, uint64_t number);
 /* rdpmc, of that length, is at rip. */
 void linux_rdpmc(struct thread *thread, unsigned int length);
 
-/* int 0x80, the 32-bit way in: rip is behind it. */
-void linux_int80(struct thread *thread);
+/* int 0x80, the 32-bit way in, of that length, is at rip. */
+void linux_int80(struct thread *thread, unsigned int length);
 
 /* The thread, whose registers are @regs, has come out without having executed anything, or may have:
  * a breakpoint that it was about to pass over is still passed over, as RF says. */
