@@ -179,6 +179,8 @@ static int check_event(const struct core_event *event, const struct core_target 
 	err = check_own_aux(event);
 	if (err)
 		return err;
+	if (!target->task && target->error)
+		return target->error;
 	if (attr->sample_type & PERF_SAMPLE_CALLCHAIN &&
 	    attr->sample_max_stack > core_settings()->max_stack)
 		return -EOVERFLOW;
@@ -314,6 +316,8 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	struct core_task *caller = core_host_task();
 	int err;
 
+	if (target->error)
+		return target->error;
 	/* Somebody else may have its page by now. */
 	if (target->task &&
 	    (!target->task->live || (target->tid && target->task->tid != target->tid)))

@@ -45,13 +45,27 @@ static int64_t find_group(struct event_request *request, struct thread *thread)
 	return request->group ? core_group_check(request->group) : -EBADF;
 }
 
-/* Whether the caller could trace the task: who may, may read such links. */
-static bool may_attach(int pid)
+/* Who could trace the task, may read this link: EACCES. It has it until it is reaped: ENOENT. */
+static int64_t read_link_of(int pid)
 {
 	char path[32], link[32];
 
 	format(path, sizeof(path), "/proc/%d/ns/pid", (int64_t)pid);
-	return sys(__NR_readlink, path, link, sizeof(link)) != -EACCES;
+	return sys(__NR_readlink, path, link, sizeof(link));
+}
+
+/* A zombie, and whoever is not of this run, is found, but cannot be measured. Until that is said,
+ * the caller stands for it. */
+static int64_t find_absent(struct event_request *request, struct thread *thread)
+{
+	const int64_t link = request->pid > 0 ? read_link_of(request->pid) : -ENOENT;
+
+	if (link < 0 && link != -EACCES)
+		return -ESRCH;
+	request->target.task = core_task(thread->page);
+	request->target.error = -ESRCH;
+	request->rights.attach = link != -EACCES;
+	return 0;
 }
 
 static int64_t find_task(struct event_request *request, struct thread *thread)
@@ -65,12 +79,11 @@ static int64_t find_task(struct event_request *request, struct thread *thread)
 		return 0;
 	}
 	page = tasks_find(request->pid);
-	/* Whoever is not of this run is not there, but that must not be told to everybody. */
 	if (!page)
-		return request->rights.perfmon || may_attach(request->pid) ? -ESRCH : -EACCES;
+		return find_absent(request, thread);
 	request->target.task = core_task(page);
 	request->target.tid = request->target.task->tid;
-	request->rights.attach = may_attach(request->pid);
+	request->rights.attach = read_link_of(request->pid) != -EACCES;
 	return 0;
 }
 
@@ -83,8 +96,9 @@ static int64_t find_target(struct event_request *request, struct thread *thread)
 		return find_task(request, thread);
 	cgroup = proc_cgroup_of(request->pid);
 	if (cgroup < 0)
-		return cgroup;
-	request->target.cgroup = (uint64_t)cgroup;
+		request->target.error = (int)cgroup;
+	else
+		request->target.cgroup = (uint64_t)cgroup;
 	return 0;
 }
 
@@ -199,6 +213,19 @@ int64_t event_open(struct thread *thread, struct event_request *request)
 	return fd;
 }
 
+/* The kernel takes a descriptor before it looks at what is to be measured, and of whom: @error is
+ * what it says if there is one. */
+static int64_t refuse(int64_t error)
+{
+	const int64_t fd = sys(__NR_eventfd2, 0, 0);
+
+	if (fd == -EMFILE)
+		return fd;
+	if (fd >= 0)
+		sys(__NR_close, fd);
+	return error;
+}
+
 /* Without an arena there are no events but the kernel's. What it has not, we would have: it is
  * memory that is missing, and no processor that counts. */
 static int64_t open_kernels(struct thread *thread, struct syscall *call)
@@ -238,7 +265,10 @@ int64_t sys_perf_event_open(struct thread *thread, struct syscall *call)
 	if (error)
 		return error;
 	fd = event_pass(thread, call, &request);
-	return fd == EVENT_CALL_OTHER ? event_open(thread, &request) : fd;
+	if (fd != EVENT_CALL_OTHER)
+		return fd;
+	fd = event_open(thread, &request);
+	return fd < 0 ? refuse(fd) : fd;
 }
 
 /* unshare, setns */

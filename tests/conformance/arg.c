@@ -368,6 +368,7 @@ static void idle(void *arg)
 ABI_CASE("errno.esrch arg.pid-task-cpu-any", "a reaped task, a zombie and a pid never used: ESRCH")
 {
 	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	struct perf_event_attr wrong = abi_software(1000);
 	struct gate gate = abi_gate();
 	pid_t pid = SPAWN(idle, &gate);
 	siginfo_t info;
@@ -375,10 +376,13 @@ ABI_CASE("errno.esrch arg.pid-task-cpu-any", "a reaped task, a zombie and a pid 
 	OPEN(&attr, pid, -1, -1);
 	abi_pass(&gate);
 	CHECK_OK(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
-	CHECK_REFUSED(&attr, pid, -1, -1, 0, ESRCH); /* a zombie */
+	CHECK_REFUSED(&attr, pid, -1, -1, 0, ESRCH); /* a zombie, which is still found */
+	CHECK_REFUSED(&attr, pid, 0x7ffffff0, -1, 0, EINVAL);
+	CHECK_REFUSED(&wrong, pid, -1, -1, 0, ENOENT);
 	JOIN(pid);
 	CHECK_REFUSED(&attr, pid, -1, -1, 0, ESRCH);
 	CHECK_REFUSED(&attr, 0x7ffffff0, -1, -1, 0, ESRCH);
+	CHECK_REFUSED(&wrong, 0x7ffffff0, -1, -1, 0, ESRCH);
 }
 
 /* ---- groups ---- */

@@ -208,6 +208,7 @@ ABI_CASE("flag.pid_cgroup flag.pid_cgroup.wrong-dir flag.combined errno.ebadf",
 	 "wrong processor, descriptor or file")
 {
 	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	struct perf_event_attr wrong = abi_software(1000);
 	const unsigned long flags = PERF_FLAG_PID_CGROUP;
 	struct group *group;
 	int file, cpu = abi_first_cpu();
@@ -219,6 +220,9 @@ ABI_CASE("flag.pid_cgroup flag.pid_cgroup.wrong-dir flag.combined errno.ebadf",
 	CHECK_REFUSED(&attr, -1, cpu, -1, flags, EINVAL);
 	CHECK_REFUSED(&attr, 9999, cpu, -1, flags, EBADF);
 	CHECK_REFUSED(&attr, file, cpu, -1, flags, EBADF);
+	/* What is looked at before the group. */
+	CHECK_REFUSED(&attr, 9999, 0x7ffffff0, -1, flags, EINVAL);
+	CHECK_REFUSED(&wrong, 9999, cpu, -1, flags, ENOENT);
 	file = OPEN_FLAGS(&attr, group->fd, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
 	CHECK_EQ(CHECK_OK(fcntl(file, F_GETFD)), FD_CLOEXEC);
 }

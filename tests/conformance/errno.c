@@ -8,6 +8,7 @@
 ABI_CASE("errno.emfile", "RLIMIT_NOFILE is reached: EMFILE; a closed one makes room")
 {
 	struct perf_event_attr attr = abi_software(PERF_COUNT_SW_PAGE_FAULTS);
+	struct perf_event_attr wrong = abi_software(1000);
 	const struct rlimit limit = {40, 40};
 	int fd, last = -1, count = 0;
 
@@ -17,6 +18,12 @@ ABI_CASE("errno.emfile", "RLIMIT_NOFILE is reached: EMFILE; a closed one makes r
 	CHECK_EQ(fd, -1);
 	CHECK_EQ(errno, EMFILE);
 	CHECK_CMP(last, ==, 39);
+	/* Before what is wrong with the rest, but not before what is checked without looking around. */
+	CHECK_REFUSED(&attr, 0, -1, 1000, 0, EMFILE);
+	CHECK_REFUSED(&attr, 0x7ffffff0, -1, -1, 0, EMFILE);
+	CHECK_REFUSED(&attr, 0, 0x7ffffff0, -1, 0, EMFILE);
+	CHECK_REFUSED(&wrong, 0, -1, -1, 0, EMFILE);
+	CHECK_REFUSED(&attr, -1, -1, -1, PERF_FLAG_PID_CGROUP, EINVAL);
 	CHECK_OK(close(last));
 	CHECK_EQ(OPEN_SELF(&attr), last);
 }
