@@ -178,6 +178,8 @@ static int64_t check_mmap(const struct syscall *call)
 		return -ENOMEM;
 	if (call->args[5] >= -size)
 		return -EOVERFLOW;
+	if (call->args[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE) && call->args[0] > ADDRESS_MAX - size)
+		return -ENOMEM;
 	if (call->args[2] & PROT_EXEC)
 		return -EPERM; /* what has no file system may not be executed */
 	return 0;

@@ -74,6 +74,7 @@ ABI_TABLE(lengths)
 
 ABI_CASE("mmap.shared-offset-zero", "private or elsewhere: EINVAL; executable: EPERM or EACCES")
 {
+	const uintptr_t beyond = (uintptr_t)1 << 57;
 	int fd = watch(PERF_SAMPLE_IP);
 	struct ring ring;
 
@@ -81,6 +82,11 @@ ABI_CASE("mmap.shared-offset-zero", "private or elsewhere: EINVAL; executable: E
 	CHECK_ERRNO(map_pages(fd, 2, PROT_READ | PROT_WRITE, MAP_SHARED, 1), EINVAL);
 	CHECK_EQ((intptr_t)map_pages(fd, 2, PROT_READ | PROT_EXEC, MAP_SHARED, 0), -1);
 	CHECK(errno == EPERM || errno == EACCES);
+	/* no place for programs, which is seen before what is wrong with the event's mapping */
+	CHECK_ERRNO(mmap((void *)beyond, page_size(), PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0),
+		    ENOMEM);
+	CHECK_ERRNO(mmap((void *)beyond, page_size(), PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0),
+		    ENOMEM);
 	ring = MAP(fd, 1);
 	CHECK_ERRNO(map_pages(fd, 1, PROT_READ | PROT_WRITE, MAP_SHARED, 1), EINVAL);
 	/* nor later */
