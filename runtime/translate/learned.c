@@ -76,13 +76,23 @@ void learned_forked(void)
 	is_child = true;
 }
 
+/*
+ * What is soon left again is not worth it. And code that comes out behind each instruction does so at
+ * jumps as they find no arrivals: it must not get any, of whatever the cache with the same number is
+ * in another process.
+ */
+static bool learns(const struct cache *cache)
+{
+	return !cache_is_slow(cache) && !cache_stops(cache) &&
+	       !(cache->does.extras & INSTRUMENT_FINE);
+}
+
 void learned_add(const struct cache *cache, uint64_t pc, enum arrival arrival)
 {
 	const uint64_t new = hint(cache, pc, arrival);
 	uint32_t place;
 
-	if (!is_child || !learned || pc > ADDRESS || cache_is_slow(cache) || cache_stops(cache) ||
-	    cache->does.extras & INSTRUMENT_FINE || !is_second(new))
+	if (!is_child || !learned || pc > ADDRESS || !learns(cache) || !is_second(new))
 		return;
 	if (__atomic_load_n(&learned->nr, __ATOMIC_RELAXED) >= CODE)
 		return;
@@ -121,6 +131,8 @@ void learned_take(struct cache *cache)
 {
 	const uint32_t nr = learned ? __atomic_load_n(&learned->nr, __ATOMIC_RELAXED) : 0;
 
+	if (!learns(cache))
+		return;
 	for (unsigned int n = 0;
 	     n < AT_ONCE && nr_taken < nr && nr_taken < CODE && cache_room(cache);
 	     n++, nr_taken++) {

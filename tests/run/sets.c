@@ -173,6 +173,98 @@ static void all_are_met(void **state)
 			fail_msg("set %u", set);
 }
 
+/* ---- after children ---- */
+
+enum { STEPPED = 20, TARGETS = 64, TARGET_BYTES = 16 };
+
+static struct place jumped_to;
+
+/* Where it jumps to it touches at once. One of many places, as not all that is executed is learned. */
+static __attribute__((noinline)) void jump_to(unsigned int target)
+{
+	uint64_t at = (uint64_t)target * TARGET_BYTES;
+
+	__asm__ volatile("lea 1f(%%rip), %%rax\n"
+			 "add %1, %%rax\n"
+			 "jmp *%%rax\n"
+			 ".balign 16\n"
+			 "1:\n"
+			 ".rept 64\n"
+			 "movq %1, %0\n"
+			 "jmp 2f\n"
+			 ".balign 16\n"
+			 ".endr\n"
+			 "2:"
+			 : "=m"(jumped_to.word)
+			 : "r"(at)
+			 : "rax");
+}
+
+static void jump(void)
+{
+	for (unsigned int target = 0; target < TARGETS; target++)
+		jump_to(target);
+}
+
+/* In one set after another, as few as caches that their parent has by the time that it steps. */
+static int jump_in_sets(void)
+{
+	const struct perf_event_attr branches = beside[5], instructions = beside[4];
+	const int first = open_here(branches);
+	int second;
+
+	jump();
+	close(first);
+	second = open_here(instructions);
+	jump();
+	open_here(branches);
+	jump();
+	return second < 0;
+}
+
+static int do_nothing(void)
+{
+	return 0;
+}
+
+static int status_of_child(int (*run)(void))
+{
+	const pid_t child = fork();
+	int status = -1;
+
+	if (!child)
+		_exit(run());
+	waitpid(child, &status, 0);
+	return status;
+}
+
+/* Code that children have learned to make is of caches with the same numbers, which may do
+ * something else here: each instruction is looked at, as somebody wants to see all branches. */
+static void all_are_met_behind_jumps(void **state)
+{
+	int branches, data;
+
+	(void)state;
+	for (unsigned int n = 0; n < 2; n++)
+		assert_int_equal(status_of_child(jump_in_sets), 0);
+	branches = open_here((struct perf_event_attr){
+		.type = PERF_TYPE_HARDWARE,
+		.config = PERF_COUNT_HW_INSTRUCTIONS,
+		.sample_period = 100003,
+		.sample_type = PERF_SAMPLE_BRANCH_STACK,
+		.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER,
+	});
+	data = open_breakpoint(HW_BREAKPOINT_W, &jumped_to, sizeof(jumped_to.word));
+	assert_true(branches >= 0 && data >= 0);
+	/* Who forks takes in what there is. */
+	assert_int_equal(status_of_child(do_nothing), 0);
+	for (unsigned int i = 0; i < STEPPED; i++)
+		jump();
+	assert_int_equal(count_of(data), STEPPED * TARGETS);
+	close(data);
+	close(branches);
+}
+
 /* ---- as many at the same time ---- */
 
 enum { THREADS = 40 };
@@ -268,6 +360,8 @@ static void children_meet_theirs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* Nothing has been opened before. */
+		cmocka_unit_test(all_are_met_behind_jumps),
 		cmocka_unit_test(children_meet_theirs),
 		cmocka_unit_test(all_are_met),
 		cmocka_unit_test(all_are_met_at_once),
