@@ -140,6 +140,9 @@ static void overflow(const struct core_hold *hold, const struct perf_event_heade
 
 	if (!hold->event->is_kept || !(sample || lost))
 		return;
+	/* As if there had been no room in ours. */
+	if (lost)
+		__atomic_fetch_add(&core_opened(hold->event)->lost, body[1], __ATOMIC_RELAXED);
 	last = are_last(hold->event, sample ? 1 : body[1]);
 	if (last)
 		switch_off(hold);

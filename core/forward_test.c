@@ -169,6 +169,21 @@ static void at_its_limit_it_is_off(void **state)
 	assert_int_equal(fake.signals.of[2].what, POLL_IN);
 }
 
+/* PERF_FORMAT_LOST says what the records say. */
+static void what_the_kernel_had_no_room_for_is_lost(void **state)
+{
+	const struct perf_event_attr attr = sampling();
+	const uint32_t event = tree_open(&attr, fake.task, -1, 0);
+	const struct core_forward from = feeding(event, &attr);
+
+	(void)state;
+	write_sample(1);
+	write_record(PERF_RECORD_LOST, KERNELS_ID, 3, 0);
+	write_record(PERF_RECORD_LOST, KERNELS_ID, 2, 0);
+	core_forward(&from);
+	assert_int_equal(core_event(event)->lost, 5);
+}
+
 /* As the program may write to that memory. */
 static void what_makes_no_sense_is_left_alone(void **state)
 {
@@ -230,6 +245,7 @@ int main(void)
 		TREE_CASE(who_waits_is_told),
 		TREE_CASE(without_a_ring_there_are_signals),
 		TREE_CASE(at_its_limit_it_is_off),
+		TREE_CASE(what_the_kernel_had_no_room_for_is_lost),
 		TREE_CASE(what_makes_no_sense_is_left_alone),
 		TREE_CASE(who_comes_late_forwards_nothing),
 	};
