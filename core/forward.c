@@ -168,6 +168,8 @@ static void put(const struct core_forward *from, const struct perf_event_header 
 }
 
 /* A ring is of whole words, and so are records: a header lies in one piece. */
+enum { WORD = sizeof(struct perf_event_header) };
+
 static void forward_record(const struct core_forward *from, uint64_t at, uint64_t size)
 {
 	static _Alignas(8) char record[UINT16_MAX + 1];
@@ -195,12 +197,12 @@ static void forward(const struct core_forward *from)
 {
 	struct perf_event_mmap_page *page = from->page;
 	const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = page->data_tail, size;
+	uint64_t tail = __atomic_load_n(&page->data_tail, __ATOMIC_RELAXED), size;
 
-	while (head - tail >= sizeof(struct perf_event_header) &&
+	while (!(tail % WORD) && head - tail >= sizeof(struct perf_event_header) &&
 	       head - tail <= from->size - ARENA_PAGE) {
 		size = ((const struct perf_event_header *)data_at(from, tail))->size;
-		if (size < sizeof(struct perf_event_header) || size > head - tail)
+		if (size < sizeof(struct perf_event_header) || size % WORD || size > head - tail)
 			break;
 		forward_record(from, tail, size);
 		tail += size;

@@ -217,6 +217,29 @@ static void what_makes_no_sense_is_left_alone(void **state)
 	assert_int_equal(core_event(event)->forwarding, 0);
 }
 
+/* A header there may go on behind what is mapped, and kill who looks. */
+static void what_is_not_of_whole_words_is_left_alone(void **state)
+{
+	const struct perf_event_attr attr = sampling();
+	const uint32_t event = tree_open(&attr, fake.task, -1, 0);
+	const struct core_forward from = feeding(event, &attr);
+	struct fake_ring ring = fake_map(event, 16, true);
+	const struct perf_event_header whole = {.type = PERF_RECORD_SAMPLE, .size = 32};
+	const struct perf_event_header broken = {.type = PERF_RECORD_SAMPLE, .size = 28};
+
+	(void)state;
+	write_sample(1);
+	memcpy(kernels.memory + ARENA_PAGE, &broken, sizeof(broken));
+	core_forward(&from);
+	assert_null(fake_next(&ring, &attr));
+	write_sample(1);
+	memcpy(kernels.memory + ARENA_PAGE + 4, &whole, sizeof(whole));
+	page()->data_tail = 4;
+	core_forward(&from);
+	assert_null(fake_next(&ring, &attr));
+	assert_int_equal(page()->data_tail, 4);
+}
+
 /* Another event in its slot is not it, and does not free the lock that somebody has. */
 static void who_comes_late_forwards_nothing(void **state)
 {
@@ -247,6 +270,7 @@ int main(void)
 		TREE_CASE(at_its_limit_it_is_off),
 		TREE_CASE(what_the_kernel_had_no_room_for_is_lost),
 		TREE_CASE(what_makes_no_sense_is_left_alone),
+		TREE_CASE(what_is_not_of_whole_words_is_left_alone),
 		TREE_CASE(who_comes_late_forwards_nothing),
 	};
 
