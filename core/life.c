@@ -47,6 +47,15 @@ static void unlink_live(struct core_task *task)
 	task->live = 0;
 }
 
+bool core_speaks_for_process(uint32_t page)
+{
+	for (uint32_t before = 1; before < page; before++)
+		if (core_task(before)->live &&
+		    core_task(before)->process == core_task(page)->process)
+			return false;
+	return true;
+}
+
 /* Whether there are any, and can be looked at from here. */
 static bool has_events(void)
 {
@@ -168,20 +177,19 @@ static void set_number(int32_t *number, int32_t pid)
 				    __ATOMIC_RELAXED);
 }
 
-bool core_task_forked(struct core_task *task, uint64_t id, int32_t pid, uint64_t *process)
+uint64_t core_task_forked(struct core_task *task, uint64_t id, int32_t pid)
 {
-	bool is_there;
+	uint64_t process = 0;
 
 	core_tree_lock();
-	is_there = task->live && task->id == id;
-	if (is_there) {
+	if (task->live && task->id == id) {
 		set_number(&task->pid, pid);
 		set_number(&task->tid, pid);
 		tell_of_birth(task, false);
+		process = task->events ? task->process : 0;
 	}
-	*process = is_there && task->events ? task->process : 0;
 	core_tree_unlock();
-	return is_there;
+	return process;
 }
 
 void core_task_begun(struct core_task *task)

@@ -189,22 +189,12 @@ static pid_t process_of(pid_t tid)
 	return tid;
 }
 
-/* Of the threads of a process that live, one. */
-static bool speaks_for_process(uint32_t page)
-{
-	for (uint32_t before = 1; before < page; before++)
-		if (core_task(before)->live &&
-		    core_task(before)->process == core_task(page)->process)
-			return false;
-	return true;
-}
-
 static void send_to_group(pid_t group, const siginfo_t *info)
 {
 	for (uint32_t page = 1; page <= arena_used(); page++) {
 		const struct core_task *task = core_task(page);
 
-		if (task->live && speaks_for_process(page) && host_agrees(task) &&
+		if (task->live && core_speaks_for_process(page) && host_agrees(task) &&
 		    getpgid(task->pid) == group)
 			syscall(__NR_rt_sigqueueinfo, task->pid, info->si_signo, info);
 	}

@@ -208,7 +208,8 @@ void tasks_forked(struct thread *child, uint64_t id, int32_t pid)
 
 	if (core_nr_events())
 		arena_events();
-	if (core_task_forked(&child->events, id, pid, &process) && process)
+	process = core_task_forked(&child->events, id, pid);
+	if (process)
 		watch_child(child, pid, process);
 }
 
@@ -431,23 +432,13 @@ uint32_t tasks_find(int32_t tid)
 	return page;
 }
 
-/* Of the threads of a process that live, one. */
-static bool speaks_for_process(uint32_t page)
-{
-	for (uint32_t before = 1; before < page; before++)
-		if (core_task(before)->live &&
-		    core_task(before)->process == core_task(page)->process)
-			return false;
-	return true;
-}
-
 void tasks_queue_to_group(int32_t group, const siginfo_t *info)
 {
 	for_each_page(page) {
 		const struct core_task *task = core_task(page);
 		struct task_numbers numbers;
 
-		if (task->live && speaks_for_process(page) && tasks_numbers(task, &numbers) &&
+		if (task->live && core_speaks_for_process(page) && tasks_numbers(task, &numbers) &&
 		    sys(__NR_getpgid, numbers.pid) == group)
 			sys(__NR_rt_sigqueueinfo, numbers.pid, info->si_signo, info);
 	}

@@ -2,7 +2,9 @@
 #include "event_case.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,4 +93,57 @@ void map_ring(int fd)
 void report(const char *what, long result)
 {
 	say("%s: %s\n", what, result_name(result));
+}
+
+struct perf_event_mmap_page *ring_page(int fd)
+{
+	struct perf_event_mmap_page *page =
+		mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (page == MAP_FAILED) {
+		say("skip: no ring can be mapped\n");
+		_exit(0);
+	}
+	return page;
+}
+
+void send_fd(int socket, int fd)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {{0}};
+	struct iovec byte = {"x", 1};
+	struct msghdr message = {
+		.msg_iov = &byte,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+
+	*head = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+	memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+	need(sendmsg(socket, &message, 0) == 1);
+}
+
+int receive_fd(int socket)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	char byte;
+	struct iovec bytes = {&byte, 1};
+	struct msghdr message = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	int fd;
+
+	need(recvmsg(socket, &message, 0) == 1);
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+	return fd;
 }

@@ -36,6 +36,12 @@ pid_t start_child(int *go, int nr_pages);
 
 /* Maps a ring, which stays. */
 void map_ring(int fd);
+/* The same, or the end of the case where none can be mapped. */
+struct perf_event_mmap_page *ring_page(int fd);
+
+/* A descriptor, by SCM_RIGHTS. */
+void send_fd(int socket, int fd);
+int receive_fd(int socket);
 
 void report(const char *what, long result);
 

@@ -158,47 +158,6 @@ static void case_after_exec(void)
 	TRY(ioctl(fd, PERF_EVENT_IOC_RESET, 0));
 }
 
-static void send_fd(int socket, int fd)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {{0}};
-	struct iovec byte = {"x", 1};
-	struct msghdr message = {
-		.msg_iov = &byte,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-
-	*head = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
-	memcpy(CMSG_DATA(head), &fd, sizeof(fd));
-	need(sendmsg(socket, &message, 0) == 1);
-}
-
-static int receive_fd(int socket)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	char byte;
-	struct iovec bytes = {&byte, 1};
-	struct msghdr message = {
-		.msg_iov = &bytes,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	int fd;
-
-	need(recvmsg(socket, &message, 0) == 1);
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
-	return fd;
-}
-
 /* Of an event of the sender: it is the sender's that the receiver reads. */
 static void case_pass(void)
 {

@@ -104,18 +104,6 @@ static void settle(void)
 	usleep(1000);
 }
 
-static struct perf_event_mmap_page *ring_of(int fd)
-{
-	struct perf_event_mmap_page *page =
-		mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	if (page == MAP_FAILED) {
-		say("skip: no ring can be mapped\n");
-		_exit(0);
-	}
-	return page;
-}
-
 /* ---- who does it ---- */
 
 /* A child that makes @calls when it is told, and ends when it is told again. */
@@ -181,7 +169,7 @@ static void come_to_who_looks(bool leads)
 	const pid_t child = start_caller(5, go);
 	const int fd = open_of(child, leads, NULL);
 	const uint64_t id = id_of(fd);
-	struct perf_event_mmap_page *page = ring_of(fd);
+	struct perf_event_mmap_page *page = ring_page(fd);
 	uint64_t end;
 
 	tell(go);
@@ -201,49 +189,6 @@ static void case_come_to_who_looks(void)
 static void case_come_to_who_looks_led_by_a_tracepoint(void)
 {
 	come_to_who_looks(true);
-}
-
-static void send_fd(int socket, int fd)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec byte = {"", 1};
-	struct msghdr header = {
-		.msg_iov = &byte,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *part = CMSG_FIRSTHDR(&header);
-
-	part->cmsg_level = SOL_SOCKET;
-	part->cmsg_type = SCM_RIGHTS;
-	part->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(part), &fd, sizeof(fd));
-	need(sendmsg(socket, &header, 0) == 1);
-}
-
-static int receive_fd(int socket)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	char byte;
-	struct iovec bytes = {&byte, 1};
-	struct msghdr header = {
-		.msg_iov = &bytes,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	int fd;
-
-	need(recvmsg(socket, &header, 0) == 1);
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&header)), sizeof(fd));
-	return fd;
 }
 
 static void wait_for_samples(int fd, const struct perf_event_mmap_page *page, int nr)
@@ -272,7 +217,7 @@ static void opened_by(bool executes)
 		_exit(0);
 	}
 	fd = receive_fd(pair[0]);
-	page = ring_of(fd);
+	page = ring_page(fd);
 	if (!executes)
 		say_end("opener", child);
 	call(3);
@@ -306,7 +251,7 @@ static void case_epoll(void)
 	int go[2], epoll = epoll_create1(0), nr;
 	const pid_t child = start_caller(1, go);
 	const int fd = open_of(child, false, NULL);
-	struct perf_event_mmap_page *page = ring_of(fd);
+	struct perf_event_mmap_page *page = ring_page(fd);
 
 	need(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &wanted));
 	tell(go);
@@ -359,7 +304,7 @@ static void signals(bool mapped, int type)
 	child = start_caller(3, go);
 	fd = open_of(child, false, NULL);
 	if (mapped)
-		ring_of(fd);
+		ring_page(fd);
 	need(!fcntl(fd, F_SETOWN_EX, &owner) && !fcntl(fd, F_SETSIG, SIGNAL) &&
 	     !fcntl(fd, F_SETFL, O_ASYNC));
 	tell(go);
@@ -409,7 +354,7 @@ static void case_signal_by_default(void)
 	handle(SIGIO, on_signal, 0);
 	child = start_caller(1, go);
 	fd = open_of(child, true, NULL);
-	ring_of(fd);
+	ring_page(fd);
 	need(!fcntl(fd, F_SETOWN, getpid()) && !fcntl(fd, F_SETFL, O_ASYNC));
 	tell(go);
 	for (uint64_t end = now_ms() + LONG; !handled && now_ms() < end;)
@@ -456,8 +401,8 @@ static void task_ends(bool leads)
 	block_signal(SIGNAL);
 	child = start_caller(1, go);
 	fd = open_of(child, leads, &other);
-	ring_of(fd);
-	ring_of(other);
+	ring_page(fd);
+	ring_page(other);
 	say_poll("nothing", fd, 0);
 	tell(go);
 	say_poll("calls", fd, LONG);
@@ -493,7 +438,7 @@ static void case_task_ends_while_who_reads_waits(void)
 	pid_t child = start_caller(0, go);
 
 	fd = open_of(child, true, NULL);
-	ring_of(fd);
+	ring_page(fd);
 	tell(go);
 	tell(go);
 	say_poll("tracepoint", fd, LONG);
@@ -516,8 +461,8 @@ static void leader_ends(bool leads)
 
 		need(open_event(&places, 0, -1, leader, 0) >= 0);
 	}
-	page = ring_of(leader);
-	of_member = ring_of(member);
+	page = ring_page(leader);
+	of_member = ring_page(member);
 	call(1);
 	close(leader);
 	usleep(50000);
@@ -555,7 +500,7 @@ static void case_leader_ends_with_a_process(void)
 	need(member >= 0 && !pipe(go));
 	child = fork();
 	if (!child) {
-		ring_of(leader);
+		ring_page(leader);
 		close(leader);
 		close(member);
 		close(go[1]);
@@ -600,7 +545,7 @@ static void case_refresh(void)
 	second.disabled = 1;
 	member = open_event(&second, 0, -1, leader, 0);
 	need(member >= 0);
-	page = ring_of(member);
+	page = ring_page(member);
 	tell_by_signal(member);
 	TRY(ioctl(member, PERF_EVENT_IOC_REFRESH, 2));
 	settle();
@@ -811,7 +756,7 @@ static void case_reads(void)
 
 	member = open_event(&second, 0, -1, leader, 0);
 	need(member >= 0);
-	page = ring_of(member);
+	page = ring_page(member);
 	settle();
 	call(2);
 	need(!ioctl(member, PERF_EVENT_IOC_DISABLE, 0));
@@ -836,7 +781,7 @@ static void case_reads_of_one_that_was_joined(void)
 
 	call(4);
 	need(open_event(&second, 0, -1, leader, 0) >= 0);
-	page = ring_of(leader);
+	page = ring_page(leader);
 	call(2);
 	say_reads(page, id_of(leader));
 	report("read", read(leader, words, sizeof(words)));

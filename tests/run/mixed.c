@@ -613,18 +613,6 @@ static void case_leader_modified(void)
 
 /* ---- samples ---- */
 
-static struct perf_event_mmap_page *ring_of(int fd)
-{
-	struct perf_event_mmap_page *page =
-		mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	if (page == MAP_FAILED) {
-		say("skip: no ring can be mapped\n");
-		_exit(0);
-	}
-	return page;
-}
-
 /* Words of samples, behind their headers; other records are left out. */
 static void say_samples(const struct perf_event_mmap_page *page, const uint64_t id[2])
 {
@@ -660,7 +648,7 @@ static void case_read_in_samples(void)
 	leader.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_READ;
 	leader.read_format = PERF_FORMAT_GROUP;
 	open_group(fds, &leader, &member);
-	page = ring_of(fds[0]);
+	page = ring_page(fds[0]);
 	for (int i = 0; i < 2; i++)
 		need(!ioctl(fds[i], PERF_EVENT_IOC_ID, &id[i]));
 	both(1, 1);
@@ -684,7 +672,7 @@ static void sample_both(bool tracepoint_leads)
 		open_group(fds, &second, &first);
 	else
 		open_group(fds, &first, &second);
-	page = ring_of(fds[0]);
+	page = ring_page(fds[0]);
 	need(!ioctl(fds[1], PERF_EVENT_IOC_SET_OUTPUT, fds[0]));
 	for (int i = 0; i < 2; i++)
 		need(!ioctl(fds[i], PERF_EVENT_IOC_ID, &id[i]));
@@ -718,7 +706,7 @@ static void case_writes_to_another_ones_ring(void)
 	first.sample_type = second.sample_type = PERF_SAMPLE_IDENTIFIER;
 	fds[0] = own_event(&first);
 	close(own_event(&second));
-	page = ring_of(fds[0]);
+	page = ring_page(fds[0]);
 	fds[1] = open_event(&second, 0, -1, fds[0], flags);
 	need(fds[1] >= 0);
 	for (int i = 0; i < 2; i++)
