@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * work TURNS [THREADS [MS]]: a program whose profile is known. Each thread takes nine tenths of its
- * turns in hot() and one tenth in cold(), by the same instructions. 0 turns: until it is killed, or
- * for a minute if somebody forgets that. MS: it stays so long when it has done its work.
+ * turns in hot() and one tenth in cold(), by the same instructions; a round of both is far shorter
+ * than what lies between two samples, or these would fall in step with it. 0 turns: until it is
+ * killed, or for a minute if somebody forgets that. MS: it stays so long when it has done its work.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TENTH = 10000, MOST_THREADS = 16 };
+enum { TENTH = 100, MOST_THREADS = 16 };
 
 static inline __attribute__((always_inline)) uint64_t turn(uint64_t x, uint64_t turns)
 {
