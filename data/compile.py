@@ -50,6 +50,11 @@ def text(cell):
     return '' if cell == '-' else cell
 
 
+def span(text, limit):
+    first, _, last = text.partition('-')
+    return number(first, limit), number(last or first, limit)
+
+
 def read(path):
     """One PMU of one file"""
     pmu = None
@@ -67,9 +72,8 @@ def read(path):
                            desc=text(cells[8]), edge=number(cells[9], 1), models=[], events=[])
             elif kind == 'model' and pmu:
                 for part in cells[2].split(','):
-                    first, _, last = part.partition('-')
                     pmu['models'].append((VENDORS[cells[0]], number(cells[1], 0xffff),
-                                          number(first, 0xffff), number(last or first, 0xffff)))
+                                          *span(part, 0xffff), *span(text(cells[3]) or '0-255', 255)))
             elif kind == 'event' and pmu:
                 pmu['events'].append(dict(
                     name=cells[0], code=number(cells[1], MASK_64), flags=bits(cells[2], FLAGS),
@@ -201,7 +205,7 @@ def compile_table(pmus, words):
             strings[pmu['devices']], pmu['id'], first_event, len(pmu['events']), len(models),
             len(pmu['models']), mods, pmu['encoder'], pmu['type'], pmu['counters'], pmu['fixed'],
             pmu['codes'], pmu['edge']))
-        models += [struct.pack('<HHHH', *m) for m in pmu['models']]
+        models += [struct.pack('<HHHHBB', *m) for m in pmu['models']]
     if max(len(lists), len(events), len(masks)) >= NOWHERE:
         sys.exit('compile: too many events or masks for 16 bits')
     displacements, slots = perfect_hash(keys)

@@ -24,7 +24,9 @@ pfm_err_t pfm_initialize(void)
 
 	pthread_mutex_lock(&init_lock);
 	if (!tly_pfm_host.ready) {
-		tly_pfm_detect(&tly_pfm_host);
+		struct processor cpu = tly_pfm_processor();
+
+		tly_pfm_detect(&tly_pfm_host, &cpu);
 		tly_pfm_host.ready = true;
 	}
 	result = tly_pfm_host.result;
@@ -138,10 +140,10 @@ static bool find_identifier(int idx, struct event *event)
 	return event->system;
 }
 
-/* Units that are younger than the header's list have tables all the same. */
+/* Loops that do not trust PFM_PMU_MAX of the header that they were built with end at the first. */
 static int no_unit(pfm_pmu_t id)
 {
-	return (int)id < 0 || id >= PFM_PMU_MAX ? PFM_ERR_INVAL : PFM_ERR_NOTSUPP;
+	return (unsigned int)id >= tly_pfm_host.end ? PFM_ERR_INVAL : PFM_ERR_NOTSUPP;
 }
 
 pfm_err_t pfm_get_pmu_info(pfm_pmu_t id, pfm_pmu_info_t *info)

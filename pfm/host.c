@@ -13,13 +13,6 @@
 
 struct host tly_pfm_host;
 
-struct processor {
-	int vendor; /* enum table_vendor, -1 if it is another's */
-	unsigned int family, model;
-	bool is_virtual;
-	unsigned int counters, fixed; /* that Intel's architecture tells of */
-};
-
 #if defined(__x86_64__) || defined(__i386__)
 static struct processor identify(void)
 {
@@ -34,6 +27,7 @@ static struct processor identify(void)
 		cpu.vendor = TABLE_AMD;
 	if (!__get_cpuid(1, &a, &b, &c, &d))
 		return cpu;
+	cpu.stepping = a & 0xf;
 	cpu.family = a >> 8 & 0xf;
 	cpu.model = a >> 4 & 0xf;
 	if (cpu.family == 6 || cpu.family == 15)
@@ -73,7 +67,9 @@ static bool models_match(const struct table_pmu *pmu, const struct processor *cp
 
 	for (unsigned int i = 0; i < pmu->n_models; i++)
 		if (models[i].vendor == cpu->vendor && models[i].family == cpu->family &&
-		    cpu->model >= models[i].first && cpu->model <= models[i].last)
+		    cpu->model >= models[i].first && cpu->model <= models[i].last &&
+		    cpu->stepping >= models[i].first_stepping &&
+		    cpu->stepping <= models[i].last_stepping)
 			return true;
 	return false;
 }
@@ -93,6 +89,20 @@ static bool is_virtual(void)
 	found = fgets(name, sizeof(name), file) && !strcmp(name, "tally\n");
 	fclose(file);
 	return found;
+}
+
+struct processor tly_pfm_processor(void)
+{
+	struct processor cpu = identify();
+
+	cpu.is_virtual = is_virtual();
+	return cpu;
+}
+
+/* Counters of the processor's own model, and not of whatever processor. */
+static bool is_of_a_model(const struct table_pmu *pmu)
+{
+	return pmu->type == PFM_PMU_TYPE_CORE && pmu->n_models;
 }
 
 static bool is_present(const struct table_pmu *pmu, const struct processor *cpu)
@@ -147,38 +157,61 @@ static bool is_set(const char *variable)
 	return value && atoi(value);
 }
 
-void tly_pfm_detect(struct host *host)
+/*
+ * PAPI looks at numbers until one is wrong, wants counters of a processor and gives up at the second
+ * such unit. Those that go with any processor have the greatest numbers, behind a gap: the loop ends
+ * before them where there are others.
+ */
+static unsigned int end_of_loops(bool has_model)
+{
+	unsigned int end = PFM_PMU_MAX;
+
+	for (size_t i = 0; i < tly_pfm_table.n_pmus; i++) {
+		const struct table_pmu *pmu = table_pmus() + i;
+		bool is_general =
+			pmu->encoder == TABLE_ENCODE_TALLY || pmu->encoder == TABLE_ENCODE_ARM_ARCH;
+
+		if (pmu->id >= end && !(is_general && has_model))
+			end = pmu->id + 1;
+	}
+	return end;
+}
+
+void tly_pfm_detect(struct host *host, const struct processor *cpu)
 {
 	const char *forced = getenv("LIBPFM_FORCE_PMU"), *disabled = getenv("LIBPFM_DISABLED_PMUS");
-	struct processor cpu = identify();
-	bool any = false;
+	bool any = false, has_model = false;
 
-	cpu.is_virtual = is_virtual();
 	host->verbose = is_set("LIBPFM_VERBOSE");
 	host->debug = is_set("LIBPFM_DEBUG");
 	host->out = is_set("LIBPFM_DEBUG_STDOUT") ? stdout : stderr;
 	host->forced = forced != NULL;
 	host->encode_inactive = getenv("LIBPFM_ENCODE_INACTIVE") != NULL;
-	host->arch_counters = cpu.counters;
-	host->arch_fixed = cpu.fixed;
+	host->arch_counters = cpu->counters;
+	host->arch_fixed = cpu->fixed;
 	memset(host->present, 0, sizeof(host->present));
 
 	for (size_t i = 0; i < tly_pfm_table.n_pmus && i < 64 * 16; i++) {
 		const struct table_pmu *pmu = table_pmus() + i;
 		const char *name = table_string(pmu->name);
-		bool present = forced ? list_has(forced, name, true) : is_present(pmu, &cpu);
+		bool present = forced ? list_has(forced, name, true) : is_present(pmu, cpu);
 
 		if (list_has(disabled, name, false))
+			present = false;
+		/* A run has one kind of processor, also where the machine has two. */
+		if (cpu->is_virtual && !forced && has_model && is_of_a_model(pmu))
 			present = false;
 		if (!present)
 			continue;
 		host->present[i / 64] |= 1ULL << (i % 64);
 		any = true;
+		has_model |= is_of_a_model(pmu);
 		tly_pfm_debug("%s is present", name);
 	}
 	if (forced && !any)
 		tly_pfm_verbose("LIBPFM_FORCE_PMU=%s: no such PMU", forced);
 	/* A wrong name there leaves nothing usable, and is no error to programs. */
+	host->end = end_of_loops(has_model);
 	host->result = any || forced ? PFM_SUCCESS : PFM_ERR_NOTSUPP;
 }
 

@@ -8,6 +8,13 @@
 
 #include "pfm/table.h"
 
+struct processor {
+	int vendor; /* enum table_vendor, -1 if it is another's */
+	unsigned int family, model, stepping;
+	bool is_virtual;	      /* within a tally run */
+	unsigned int counters, fixed; /* that Intel's architecture tells of */
+};
+
 struct host {
 	bool ready;
 	int result;	      /* of the initialization */
@@ -17,12 +24,16 @@ struct host {
 	FILE *out;
 	unsigned int arch_counters, arch_fixed; /* of Intel's architected unit */
 	uint64_t present[16];			/* bits by position in the table */
+	unsigned int end; /* no loop over units has to look at this number or a greater one */
 };
 
 /* Only pfm_initialize() and pfm_terminate() write it. */
 extern struct host tly_pfm_host __attribute__((visibility("hidden")));
 
-void tly_pfm_detect(struct host *host);
+/* The processor that this runs on. */
+struct processor tly_pfm_processor(void);
+
+void tly_pfm_detect(struct host *host, const struct processor *cpu);
 
 static inline bool host_has(const struct table_pmu *pmu)
 {

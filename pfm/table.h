@@ -91,9 +91,10 @@ struct table_pmu {
 	uint8_t reserved[2];
 };
 
-/* family is the implementer and model the part on Arm. */
+/* family is the implementer and model the part on Arm, where steppings are not told apart. */
 struct table_model {
 	uint16_t vendor, family, first, last;
+	uint8_t first_stepping, last_stepping;
 };
 
 struct table_event {

@@ -103,6 +103,18 @@ def case_papi_native_avail_has_the_generic_events():
         contains(done.stdout, event)
 
 
+def case_papi_with_our_libpfm4_knows_the_processor():
+    need('papi_component_avail')
+    ours = {'LD_LIBRARY_PATH': os.environ['LIBPFM_DIR']}
+    # Whatever this machine has: numbers that libpfm4 4.13 knows, later ones, and those that are ours.
+    for unit in (None, 'skl', 'emr', 'amd64_fam1ah_zen5', 'srf', 'tally'):
+        env = dict(ours, LIBPFM_FORCE_PMU=unit) if unit else ours
+        contains(inside('papi_component_avail', env=env).stdout, 'PMUs supported: ' + (unit or ''))
+    seen = numbers(inside(program('papi'), 'count', str(TURNS), env=ours).stdout)
+    check(0 < seen['more-instructions'] - 2 * TURNS < 20, str(seen))
+    equal(seen['more-branches'] - TURNS, 2)
+
+
 def case_papi_command_line_counts():
     need('papi_command_line')
     events = ('RETIRED_INSTRUCTIONS', 'RETIRED_BRANCH_INSTRUCTIONS') if papi_environment() else (
