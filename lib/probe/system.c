@@ -202,9 +202,21 @@ void tly_system_read(struct tally_system *system, const char *root)
 	system->container = find_container(root);
 }
 
-const char *tly_system_virtualization(void)
+/*
+ * Only on KVM does a kernel have this clock. Under PVM, which is KVM without the processor's help,
+ * programs' CPUID is the outer machine's, which may name another hypervisor.
+ */
+static bool has_kvm_clock(const char *root)
 {
-#if defined(__x86_64__) || defined(__i386__)
+	static const char path[] = "/sys/devices/system/clocksource/clocksource0/"
+				   "available_clocksource";
+	char names[256];
+
+	return read_text(root, path, names, sizeof(names)) && strstr(names, "kvm-clock");
+}
+
+const char *tly_hypervisor(const char *signature, const char *root)
+{
 	static const struct {
 		char signature[13];
 		const char *name;
@@ -214,6 +226,18 @@ const char *tly_system_virtualization(void)
 		{"TCGTCGTCGTCG", "qemu"},	{"bhyve bhyve ", "bhyve"},
 		{"VBoxVBoxVBox", "virtualbox"},
 	};
+
+	if (has_kvm_clock(root))
+		return "kvm";
+	for (size_t i = 0; i < ARRAY_SIZE(hypervisors); i++)
+		if (!strcmp(signature, hypervisors[i].signature))
+			return hypervisors[i].name;
+	return "unknown hypervisor";
+}
+
+const char *tly_system_virtualization(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
 	unsigned int eax, ebx, ecx, edx;
 	char signature[13] = "";
 
@@ -223,10 +247,7 @@ const char *tly_system_virtualization(void)
 	memcpy(signature, &ebx, 4);
 	memcpy(signature + 4, &ecx, 4);
 	memcpy(signature + 8, &edx, 4);
-	for (size_t i = 0; i < ARRAY_SIZE(hypervisors); i++)
-		if (!strcmp(signature, hypervisors[i].signature))
-			return hypervisors[i].name;
-	return "unknown hypervisor";
+	return tly_hypervisor(signature, "");
 #else
 	return NULL;
 #endif

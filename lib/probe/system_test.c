@@ -197,6 +197,22 @@ static void test_container(void **state)
 	assert_string_equal(system.container, "kubernetes");
 }
 
+static void test_hypervisor(void **state)
+{
+	static const char clocks[] =
+		"/sys/devices/system/clocksource/clocksource0/available_clocksource";
+	const struct tree *tree = *state;
+
+	assert_string_equal(tly_hypervisor("bhyve bhyve ", tree->root), "bhyve");
+	assert_string_equal(tly_hypervisor("KVMKVMKVM", tree->root), "kvm");
+	assert_string_equal(tly_hypervisor("?", tree->root), "unknown hypervisor");
+	put(tree, clocks, "tsc hpet acpi_pm \n");
+	assert_string_equal(tly_hypervisor("bhyve bhyve ", tree->root), "bhyve");
+	put(tree, clocks, "tsc kvm-clock \n");
+	assert_string_equal(tly_hypervisor("bhyve bhyve ", tree->root), "kvm");
+	assert_string_equal(tly_hypervisor("?", tree->root), "kvm");
+}
+
 static void test_ring_budget(void **state)
 {
 	struct tally_system system = {.mlock_kb = 516, .paranoid = 2};
@@ -261,6 +277,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_more_units_than_fit, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(test_tracefs, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(test_container, make_tree, remove_tree),
+		cmocka_unit_test_setup_teardown(test_hypervisor, make_tree, remove_tree),
 		cmocka_unit_test(test_ring_budget),
 		cmocka_unit_test(test_this_machine),
 	};
