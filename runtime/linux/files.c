@@ -5,6 +5,8 @@
 #include <linux/fcntl.h>
 #include <linux/inotify.h>
 
+#include "abi/handover.h"
+#include "runtime/boot/handover.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/event_fds.h"
@@ -38,13 +40,71 @@ bool files_lead_to_runtime(int64_t dirfd, const char *path)
 	return length == n && !memcmp(link, ours, (size_t)n);
 }
 
+/* Enough of the handover for the numbers in it. */
+enum { HANDED = 128 };
+
+/* The string of the environment that is handed over, which is the last one of its name. */
+static bool read_handover(int64_t fd, char handed[HANDED])
+{
+	static const char name[] = HANDOVER_NAME;
+	const size_t from = sizeof(name) - 1;
+	char text[1024];
+	size_t at = 0; /* within a string, as long as it may be the one */
+	bool may = true, found = false;
+
+	for (;;) {
+		int64_t n = sys(__NR_read, fd, text, sizeof(text));
+
+		if (n <= 0)
+			return found;
+		for (int64_t i = 0; i < n; i++) {
+			if (may && at < from && text[i] != name[at])
+				may = false;
+			if (may && at >= from && at - from < HANDED - 1) {
+				handed[at - from] = text[i];
+				handed[at - from + 1] = '\0';
+				found = true;
+			}
+			at++;
+			if (!text[i])
+				may = true, at = 0;
+		}
+	}
+}
+
+/*
+ * Before an image is at work its program has the descriptor that the one before has handed over
+ * (descriptors_settle()), and a tracer looks at it then. @path is of its environment. -1: none.
+ */
+static int handed_program(int64_t dirfd, const char *path)
+{
+	char handed[HANDED] = "";
+	struct handover handover = {.descriptors.program = -1};
+	int64_t fd = sys(__NR_openat, dirfd, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	if (!read_handover(fd, handed) || handover_read(&handover, handed))
+		handover.descriptors.program = -1;
+	sys(__NR_close, fd);
+	return handover.descriptors.program;
+}
+
 bool files_program_link(int64_t dirfd, char path[PATH_MAX + 16])
 {
 	size_t length = strlen(path);
+	int handed;
 
 	if (!ends_in_exe(path, length) || !files_lead_to_runtime(dirfd, path))
 		return false;
-	format(path + length - 3, 16, "fd/%d", (int64_t)descriptors.program);
+	char *name = path + length - 3, link[2];
+
+	format(name, 16, "fd/%d", (int64_t)descriptors.program);
+	if (sys(__NR_readlinkat, dirfd, path, link, sizeof(link)) != -ENOENT)
+		return true;
+	memcpy(name, "environ", sizeof("environ"));
+	handed = handed_program(dirfd, path);
+	format(name, 16, "fd/%d", (int64_t)(handed < 0 ? descriptors.program : handed));
 	return true;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -539,6 +540,37 @@ static void case_seen_from_outside(void)
 	say_end("child", child);
 }
 
+/* So does a tracer, before the program that is executed has done anything. */
+static void case_seen_by_a_tracer(void)
+{
+	const char *copy = copy_self("copy");
+	char path[64], target[PATH_MAX];
+	int status;
+
+	for (int i = 0; i < 2; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			/* Much besides, and what looks like what the runtime looks for. */
+			setenv("CASE_MUCH", i ? memset(calloc(1, 100001), 'x', 100000) : "", 1);
+			setenv("TALLY_RUN_", "1,2,3", 1);
+			ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+			execl(copy, "a name", "_arguments", (char *)NULL);
+			_exit(98);
+		}
+		need(waitpid(child, &status, 0) == child && WIFSTOPPED(status));
+		snprintf(path, sizeof(path), "/proc/%d/exe", child);
+		ssize_t length = readlink(path, target, sizeof(target) - 1);
+		say("exe %s\n", length < 0 ? strerror(errno) : (target[length] = 0, known(target)));
+		struct stat by_link = {}, by_name;
+		need(stat(copy, &by_name) == 0);
+		say("same file %d\n",
+		    stat(path, &by_link) == 0 && by_link.st_ino == by_name.st_ino);
+		ptrace(PTRACE_DETACH, child, NULL, NULL);
+		say_end("child", child);
+	}
+}
+
 static void case__wait(void)
 {
 	need(write(1, "r", 1) == 1);
@@ -602,6 +634,7 @@ const struct test_case cases[] = {
 	{"close_all", case_close_all},
 	{"deep", case_deep},
 	{"seen_from_outside", case_seen_from_outside},
+	{"seen_by_a_tracer", case_seen_by_a_tracer},
 	{"chroot", case_chroot},
 	{"_self", case__self},
 	{"_environment", case__environment},
