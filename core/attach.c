@@ -185,6 +185,7 @@ struct core_event *core_copy_event(struct core_task *task, struct core_event *ev
 	copy->cpu = event->cpu;
 	copy->cgroup = event->cgroup;
 	copy->file = event->file;
+	copy->record = event->record;
 	copy->parent = core_index(event);
 	copy->paused = like->paused;
 	core_sampling_init(copy);

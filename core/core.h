@@ -154,6 +154,7 @@ struct core_target {
 	int cpu;		/* -1: any */
 	uint64_t cgroup;	/* PERF_FLAG_PID_CGROUP: the cgroup's number; 0: any */
 	struct core_file file;	/* of a probe, which the caller has looked up */
+	uint16_t record;	/* core_event.record */
 	bool kept;		/* core_event.is_kept: the kernel knows what it is */
 	int error; /* why it cannot be measured, which is told once the rest is right; or 0 */
 };

@@ -133,6 +133,7 @@ struct core_event {
 	uint32_t woken;	  /* 1: the monitor was told to wake who polls, and nobody has looked yet */
 
 	struct core_file file; /* of a probe; the offset is attr.probe_offset */
+	uint16_t record; /* the number that the tracing directory has for its raw data; or 0 */
 	/* is_kept: what it had counted before the kernel's event was opened, */
 	struct core_count before;
 	uint32_t refreshed; /* the sum of what PERF_EVENT_IOC_REFRESH was given, */

@@ -349,6 +349,7 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	event->cpu = like->cpu;
 	event->cgroup = target->cgroup;
 	event->file = like->file;
+	event->record = like->record;
 	core_sampling_init(event);
 	if (caller) {
 		core_set_opening(caller, event);
@@ -391,6 +392,7 @@ int64_t core_open(const struct perf_event_attr *attr, const struct core_target *
 		return kind;
 	event.kind = (uint8_t)kind;
 	event.file = target->file;
+	event.record = target->record;
 	event.hardware = core_encoding_is_hardware(&event.attr);
 
 	core_tree_lock();

@@ -157,10 +157,10 @@ static size_t regs_size(uint64_t mask)
  *
  *	| size, 4 | type 2, flags 1, preemption 1 | pid, 4 | address | [returned to] | zeros, 4 |
  *
- * with the type of a record that no file there describes, and how often preemption is off in the
- * kernel meanwhile.
+ * with how often preemption is off in the kernel meanwhile. The type is 0, that of a record that no
+ * file there describes, unless the probe is from there.
  */
-enum { PROBE_TYPE = 0, PROBE_PREEMPTION = 1 };
+enum { PROBE_PREEMPTION = 1 };
 
 /* Of all else it is empty: four bytes of zeros, behind their number. */
 static size_t raw_size(const struct gathered *sample)
@@ -310,7 +310,7 @@ static void put_raw(struct core_output *out, const struct gathered *sample)
 		uint16_t type;
 		uint8_t flags, preemption;
 		uint32_t pid;
-	} head = {PROBE_TYPE, 0, PROBE_PREEMPTION, sample->identity.tid};
+	} head = {sample->event->record, 0, PROBE_PREEMPTION, sample->identity.tid};
 	const uint64_t addresses[] = {met ? met->function : 0, met ? met->back : 0};
 
 	core_output_put(out, &size, sizeof(size));

@@ -22,6 +22,7 @@
 #include "runtime/linux/proc.h"
 #include "runtime/linux/tasks.h"
 #include "runtime/linux/threads.h"
+#include "runtime/linux/traced_probes.h"
 #include "runtime/say.h"
 #include "runtime/sys.h"
 
@@ -180,6 +181,15 @@ static int64_t make(const struct event_request *request, uint64_t event)
 	return error ? error : fd;
 }
 
+static int64_t find_probe(struct event_request *request)
+{
+	const struct perf_event_attr *attr = &request->attr.attr;
+
+	if (request->target.record)
+		return event_probe_check(attr, &request->target.file);
+	return event_probe_find(attr, &request->target.file);
+}
+
 int64_t event_open(struct thread *thread, struct event_request *request)
 {
 	need_clock();
@@ -188,7 +198,7 @@ int64_t event_open(struct thread *thread, struct event_request *request)
 	if (!error)
 		error = find_target(request, thread);
 	if (!error && core_encoding_is_probe(&request->attr.attr))
-		error = event_probe_find(&request->attr.attr, &request->target.file);
+		error = find_probe(request);
 	if (error)
 		return error;
 	request->target.kept = event_is_kept(&request->attr.attr);
@@ -262,6 +272,8 @@ int64_t sys_perf_event_open(struct thread *thread, struct syscall *call)
 	if (!error)
 		error = core_open_check(&request.attr.attr, request.pid, request.cpu, request.flags,
 					&request.rights);
+	if (!error)
+		error = traced_probe(&request);
 	if (error)
 		return error;
 	fd = event_pass(thread, call, &request);

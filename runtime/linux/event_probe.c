@@ -129,7 +129,6 @@ static int64_t check_instruction(const struct core_probe *probe)
 int64_t event_probe_find(const struct perf_event_attr *attr, struct core_file *to)
 {
 	const uint32_t counter = (uint32_t)(attr->config >> 32);
-	struct core_probe probe = {.offset = attr->probe_offset};
 	struct stat file = {0};
 	int64_t error;
 
@@ -138,6 +137,13 @@ int64_t event_probe_find(const struct perf_event_attr *attr, struct core_file *t
 		return error;
 	if ((int64_t)attr->probe_offset > file.st_size || counter % 2)
 		return -EINVAL;
-	*to = probe.file = (struct core_file){file.st_dev, file.st_ino};
+	*to = (struct core_file){file.st_dev, file.st_ino};
+	return event_probe_check(attr, to);
+}
+
+int64_t event_probe_check(const struct perf_event_attr *attr, const struct core_file *file)
+{
+	const struct core_probe probe = {.file = *file, .offset = attr->probe_offset};
+
 	return check_instruction(&probe);
 }

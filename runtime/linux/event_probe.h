@@ -11,4 +11,7 @@ struct perf_event_attr;
  * what is wrong with it. */
 int64_t event_probe_find(const struct perf_event_attr *attr, struct core_file *to);
 
+/* Likewise of one whose file is known (traced_probes.h). */
+int64_t event_probe_check(const struct perf_event_attr *attr, const struct core_file *file);
+
 #endif

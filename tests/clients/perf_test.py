@@ -498,6 +498,22 @@ def case_record_of_a_group_that_a_trace_point_leads():
     check(lines.count('instructions:u:') > 10, str(lines))
 
 
+def case_probe_places_what_stat_and_record_meet():
+    need('perf')
+    if os.geteuid() or not os.path.exists('/sys/kernel/tracing/uprobe_events'):
+        skip('probes are made in the tracing directory, by root')
+    group = 'tally%d' % os.getpid()
+    inside('perf', 'probe', '-q', '-x', WORK, '%s:cold=cold' % group, timeout=120)
+    try:
+        done = inside('perf', 'stat', '-x', ',', '-e', group + ':cold', WORK, '100000')
+        equal(number(r'(\d+),,%s:cold' % group, done.stderr), 100)
+        path = path_of('probe.data')
+        inside('perf', 'record', '-q', '-o', path, '-e', group + ':cold', WORK, '100000')
+        equal(run('perf', 'script', '-i', path).stdout.count(group + ':cold: ('), 100)
+    finally:
+        inside('perf', 'probe', '-q', '-d', group + ':*', status=None)
+
+
 def case_sched_record_sees_the_program_switched():
     need_trace_points()
     path = path_of('sched.data')

@@ -3,10 +3,12 @@
 #include <asm/perf_regs.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,9 +53,9 @@ struct sample {
 	uint32_t raw[];
 };
 
-__attribute__((noipa)) static void say_samples(int when)
+/* @type: of the raw data, which differs from run to run unless it is 0. */
+__attribute__((noipa)) static void say_samples(struct perf_event_attr attr, int when, int type)
 {
-	struct perf_event_attr attr = probe(called, when);
 	const struct sample *s;
 	struct ring ring;
 	int fd;
@@ -85,7 +87,7 @@ __attribute__((noipa)) static void say_samples(int when)
 		    (unsigned long)s->address, (unsigned long)s->period);
 		say("%lu frames, %ld, first %d\n", (unsigned long)s->frames, (long)s->user,
 		    s->first == s->ip);
-		say("raw %u bytes, %u %u, pid %d\n", s->raw_size, s->type, s->flags,
+		say("raw %u bytes, %d %u, pid %d\n", s->raw_size, s->type - type, s->flags,
 		    s->raw_pid == (uint32_t)getpid());
 		say("function %d, returned to %d\n", met[0] == entry, met[1] == s->ip);
 		regs = (const uint64_t *)((const char *)s + s->header.size) - 3;
@@ -100,8 +102,99 @@ __attribute__((noipa)) static void say_samples(int when)
 
 static void case_samples(void)
 {
-	say_samples(ENTRY);
-	say_samples(RETURN);
+	say_samples(probe(called, ENTRY), ENTRY, 0);
+	say_samples(probe(called, RETURN), RETURN, 0);
+}
+
+/* ---- of the tracing directory ---- */
+
+static int control = -1;
+
+static const char *folder(void)
+{
+	return access("/sys/kernel/tracing/events", F_OK) ? "/sys/kernel/debug/tracing"
+							  : "/sys/kernel/tracing";
+}
+
+static void open_control(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/uprobe_events", folder());
+	control = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	if (control >= 0)
+		return;
+	say("skip: no probes can be made in the tracing directory\n");
+	_exit(0);
+}
+
+/* @behind: the arguments, behind a blank. Returns the event, whose name is @name. */
+static struct perf_event_attr traced(const char *name, int when, const char *behind)
+{
+	const struct perf_event_attr place = probe(called, when);
+	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr)};
+	char text[8192];
+	long long id = 0;
+	FILE *file;
+
+	snprintf(text, sizeof(text), "%c:told%d/%s %s:%#llx%s\n", when == RETURN ? 'r' : 'p',
+		 (int)getpid(), name, own_path, (unsigned long long)place.probe_offset, behind);
+	need(write(control, text, strlen(text)) == (ssize_t)strlen(text));
+	snprintf(text, sizeof(text), "%s/events/told%d/%s/id", folder(), (int)getpid(), name);
+	file = fopen(text, "re");
+	need(file && fscanf(file, "%lld", &id) == 1);
+	fclose(file);
+	attr.config = (uint64_t)id;
+	return attr;
+}
+
+/* It can be taken away a while after nobody has it. */
+static void forget(const char *name)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "-:told%d/%s\n", (int)getpid(), name);
+	for (int i = 0; i < 500 && write(control, text, strlen(text)) < 0; i++)
+		usleep(10000);
+}
+
+static void case_traced(void)
+{
+	struct perf_event_attr attr;
+	int fd, child, status;
+
+	/* Where there are no events nothing is left behind. */
+	attr = probe(called, ENTRY);
+	close(own_event(&attr));
+	open_control();
+	/* One that is not asked for. */
+	traced("another", RETURN, " arg1=$retval");
+	attr = traced("entry", ENTRY, "");
+	say_samples(attr, ENTRY, (int)attr.config);
+	attr.inherit = 1;
+	fd = own_event(&attr);
+	called(1);
+	child = fork();
+	if (!child) {
+		called(2);
+		called(3);
+		_exit(0);
+	}
+	need(waitpid(child, &status, 0) == child);
+	say_count("with a child", fd);
+	close(fd);
+	attr = traced("back", RETURN, "");
+	say_samples(attr, RETURN, (int)attr.config);
+	attr = traced("argument", ENTRY, " n=%di:s32");
+	fd = own_event(&attr);
+	called(1);
+	called(2);
+	say_count("with an argument", fd);
+	close(fd);
+	forget("argument");
+	forget("back");
+	forget("entry");
+	forget("another");
 }
 
 static int samples(struct ring *ring)
@@ -294,5 +387,5 @@ static void case_errors(void)
 	}
 
 const struct test_case cases[] = {
-	CASE(samples), CASE(periods), CASE(signals), CASE(errors), {0},
+	CASE(samples), CASE(traced), CASE(periods), CASE(signals), CASE(errors), {0},
 };
