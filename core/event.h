@@ -138,6 +138,7 @@ struct core_event {
 	struct core_count before;
 	uint32_t refreshed; /* the sum of what PERF_EVENT_IOC_REFRESH was given, */
 	int32_t answer;	    /* and what who keeps it had to say last: 0 or an errno value */
+	bool kept_ended;    /* all of whom it measured have ended to the kernel, too */
 	uint32_t
 		forwarding; /* core/lock.h: of the ring of what feeds it, taken before all other locks. It
 			      * stays what it is when the slot becomes another event's */

@@ -344,6 +344,11 @@ static void polled(void **state)
 	assert_int_equal(core_poll(event), POLLHUP);
 	core_event(event)->children = 5; /* a copy still counts */
 	assert_int_equal(core_poll(event), 0);
+	core_event(event)->children = 0;
+	core_event(event)->is_kept = true; /* the kernel has more to tell */
+	assert_int_equal(core_poll(event), 0);
+	core_event(event)->kept_ended = true;
+	assert_int_equal(core_poll(event), POLLHUP);
 }
 
 static void woken_at_the_end(void **state)

@@ -9,6 +9,12 @@
 #include "core/output.h"
 #include "core/ring.h"
 
+/* A task ends here before it does in the kernel, which has trace points on the way. */
+static bool has_told_all(const struct core_event *event)
+{
+	return !event->is_kept || __atomic_load_n(&event->kept_ended, __ATOMIC_ACQUIRE);
+}
+
 static short look(uint64_t name, bool consume)
 {
 	const struct core_event *event = core_named(name);
@@ -16,7 +22,7 @@ static short look(uint64_t name, bool consume)
 	struct core_ring *ring;
 	short ready;
 
-	if (state == CORE_EXITED && !event->children)
+	if (state == CORE_EXITED && !event->children && has_told_all(event))
 		return POLLHUP;
 	if (state == CORE_ERROR)
 		return POLLERR;

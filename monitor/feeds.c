@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -150,16 +151,27 @@ void feed_add(const struct control_message *message, int fd)
 		answer(message, 0);
 }
 
+static bool has_ended(const struct feed *feed)
+{
+	struct pollfd look = {.fd = feed->fd};
+
+	return feed->counts && poll(&look, 1, 0) == 1 && look.revents & POLLHUP;
+}
+
 void feed_ready(uint32_t index)
 {
 	const struct feed *feed = &all.feeds[index];
+	bool ended;
 
 	if (feed->fd < 0 || !events_is(feed->event, feed->generation))
 		return;
+	ended = has_ended(feed);
 	if (feed->from.page)
 		core_forward(&feed->from);
-	else
-		events_wake(feed->event, feed->generation); /* who forwards is to look */
+	if (ended)
+		__atomic_store_n(&core_event(feed->event)->kept_ended, true, __ATOMIC_RELEASE);
+	if (ended || !feed->from.page)
+		events_wake(feed->event, feed->generation); /* who forwards, or waits, is to look */
 }
 
 /* ---- kept ---- */

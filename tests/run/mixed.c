@@ -6,7 +6,9 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/hw_breakpoint.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -719,6 +721,59 @@ static void case_writes_to_another_ones_ring(void)
 
 /* ---- what cannot be ---- */
 
+/* What the kernel tells of the end of a task is there for who waits for that end. */
+static void case_told_of_the_end(void)
+{
+	enum { ROUNDS = 30 };
+	struct perf_event_attr end = tracepoint(), dummy = faults();
+	cpu_set_t cpu;
+	int told = 0;
+
+	end.config = tracepoint_number("sched/sched_process_exit");
+	end.sample_period = 1;
+	end.sample_type = PERF_SAMPLE_TID;
+	end.read_format = dummy.read_format = 0;
+	dummy.config = PERF_COUNT_SW_DUMMY;
+	close(own_event(&end));
+	/* Who waits gets the processor before the task has ended, if it is told too early. */
+	CPU_ZERO(&cpu);
+	CPU_SET(sched_getcpu(), &cpu);
+	need(!sched_setaffinity(0, sizeof(cpu), &cpu));
+	for (int i = 0; i < ROUNDS; i++) {
+		const struct perf_event_mmap_page *page;
+		int go[2], fds[2], status;
+		struct pollfd wait;
+		pid_t child;
+		char byte;
+
+		need(!pipe(go));
+		child = fork();
+		if (!child) {
+			nice(10);
+			close(go[1]);
+			_exit((int)read(go[0], &byte, 1));
+		}
+		close(go[0]);
+		fds[0] = open_event(&end, child, -1, -1, 0);
+		need(fds[0] >= 0);
+		fds[1] = open_event(&dummy, child, -1, fds[0], 0);
+		need(fds[1] >= 0);
+		page = mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+		need(page != MAP_FAILED);
+		close(go[1]);
+		wait = (struct pollfd){.fd = fds[0], .events = POLLHUP};
+		do
+			need(poll(&wait, 1, 10000) == 1);
+		while (!(wait.revents & POLLHUP));
+		told += __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) > 0;
+		need(waitpid(child, &status, 0) == child);
+		munmap((void *)(uintptr_t)page, RING);
+		close(fds[1]);
+		close(fds[0]);
+	}
+	say("%d of %d\n", told, ROUNDS);
+}
+
 static void case_refused(void)
 {
 	struct perf_event_attr leader = breakpoint(), member = tracepoint(), other;
@@ -787,6 +842,7 @@ const struct test_case cases[] = {
 	{"samples", case_samples},
 	{"samples_led_by_a_tracepoint", case_samples_led_by_a_tracepoint},
 	{"writes_to_another_ones_ring", case_writes_to_another_ones_ring},
+	{"told_of_the_end", case_told_of_the_end},
 	{"refused", case_refused},
 	{0},
 };
