@@ -5,24 +5,23 @@
 
 uint32_t lock_children;
 
-/* One that finds no room is not given back by others. */
-static void replace(struct lock *old, struct lock *new)
+static void note(struct lock *lock)
 {
-	struct lock **has = thread_self()->locks;
-
-	for (int i = 0; i < THREAD_LOCKS; i++)
-		if (has[i] == old) {
-			__atomic_store_n(&has[i], new, __ATOMIC_SEQ_CST);
-			return;
-		}
+	if (lock->kind == LOCK_NO_KIND)
+		__builtin_trap();
+	__atomic_store_n(&thread_self()->locks[lock->kind], lock, __ATOMIC_SEQ_CST);
 }
 
-void lock_take_as(struct lock *lock)
+/* Whose it is stays there, by whomever it is waited for: a child may have begun, and taken it, since this
+ * thread saw that there was none. */
+void lock_take_slowly(struct lock *lock)
 {
-	const uint32_t mine = LOCK_OF(thread_self()->tid);
+	const bool noted = lock_is_noted();
+	const uint32_t mine = noted ? LOCK_OF(thread_self()->tid) : LOCK_SLEEPERS;
 	uint32_t is = 0;
 
-	replace(NULL, lock);
+	if (noted)
+		note(lock);
 	while (!__atomic_compare_exchange_n(&lock->state, &is, mine, 0, __ATOMIC_ACQUIRE,
 					    __ATOMIC_RELAXED)) {
 		/* Who has it from before wakes nobody who has not said that he sleeps. */
@@ -36,22 +35,44 @@ void lock_take_as(struct lock *lock)
 
 void lock_forget(struct lock *lock)
 {
-	replace(lock, NULL);
+	struct lock **has = &thread_self()->locks[lock->kind];
+
+	if (*has == lock)
+		__atomic_store_n(has, NULL, __ATOMIC_SEQ_CST);
 }
 
-bool lock_give_all_of(struct thread *thread)
+/* What is written down it may not have had yet, or any more. */
+static bool had(const struct thread *gone, const struct lock *lock)
 {
-	bool any = false;
+	return lock && gone->locks[lock->kind] == lock &&
+	       __atomic_load_n(&lock->state, __ATOMIC_RELAXED) == LOCK_OF(gone->tid);
+}
 
-	for (int i = 0; i < THREAD_LOCKS; i++) {
-		struct lock *lock = thread->locks[i];
+bool lock_inherit(struct lock *lock, struct thread *gone)
+{
+	if (!had(gone, lock))
+		return false;
+	note(lock);
+	__atomic_store_n(&lock->state, LOCK_OF(thread_self()->tid), __ATOMIC_SEQ_CST);
+	gone->locks[lock->kind] = NULL;
+	return true;
+}
 
-		thread->locks[i] = NULL;
-		if (!lock ||
-		    __atomic_load_n(&lock->state, __ATOMIC_RELAXED) != LOCK_OF(thread->tid))
-			continue;
-		lock_give(lock);
-		any = true;
+/* Another one instead of who was woken and did not live to take it. */
+static void wake(struct lock *lock)
+{
+	sys(__NR_futex, &lock->state, LOCK_FUTEX_WAKE_PRIVATE, 1);
+}
+
+void lock_give_all_of(struct thread *gone)
+{
+	for (int kind = 0; kind < LOCK_KINDS; kind++) {
+		struct lock *lock = gone->locks[kind];
+
+		if (had(gone, lock))
+			lock_give(lock);
+		else if (lock)
+			wake(lock);
+		gone->locks[kind] = NULL;
 	}
-	return any;
 }

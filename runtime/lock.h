@@ -15,9 +15,30 @@
 
 #include "runtime/sys.h"
 
+/* Of a kind a thread has one at most at a time: so there is room to write down all that it may have. */
+enum lock_kind {
+	LOCK_NO_KIND,
+	LOCK_EVENT_MAP_CHANGING,
+	LOCK_EVENT_MAP,
+	LOCK_EVENT_FDS,
+	LOCK_EVENT_PASSED,
+	LOCK_VIRTUAL_FOLDERS,
+	LOCK_SEMAPHORES,
+	LOCK_MAPS_FILES,
+	LOCK_SLOTS,
+	LOCK_BRK,
+	LOCK_MAKING,
+	LOCK_TRANSLATOR,
+	LOCK_EVENT_JOINED,
+	LOCK_SIGNAL_ACTIONS,
+	LOCK_ARENA,
+	LOCK_KINDS,
+};
+
 /* 0 free, 1 held, 2 held and somebody sleeps; while there are such children LOCK_OF() of the thread */
 struct lock {
 	uint32_t state;
+	uint32_t kind;
 };
 
 /* As if somebody slept. */
@@ -26,9 +47,9 @@ struct lock {
 
 enum { LOCK_FUTEX_WAIT_PRIVATE = 128, LOCK_FUTEX_WAKE_PRIVATE = 129 };
 
-/* How many such children there are; and what is done then: lock.c. */
+/* How many such children there are; and what is done then, or where a lock is not free: lock.c. */
 extern uint32_t lock_children;
-void lock_take_as(struct lock *lock);
+void lock_take_slowly(struct lock *lock);
 void lock_forget(struct lock *lock);
 
 static inline bool lock_is_noted(void)
@@ -47,23 +68,27 @@ static inline void lock_child_ended(void)
 	__atomic_sub_fetch(&lock_children, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Gives back what @thread, which is gone, has; whether there was any. */
+/* Gives back what @gone has, a thread that is not there any more. */
 struct thread;
-bool lock_give_all_of(struct thread *thread);
+void lock_give_all_of(struct thread *gone);
+
+/* The caller has @lock from now on if @gone had it, without anybody in between: to mend first what it
+ * guards. */
+bool lock_inherit(struct lock *lock, struct thread *gone);
+
+/* In a forked child, which is in nobody else's memory. */
+static inline void lock_forked(void)
+{
+	lock_children = 0;
+}
 
 static inline void lock_take(struct lock *lock)
 {
 	uint32_t free = 0;
 
-	if (lock_is_noted()) {
-		lock_take_as(lock);
-		return;
-	}
-	if (__atomic_compare_exchange_n(&lock->state, &free, 1, 0, __ATOMIC_ACQUIRE,
-					__ATOMIC_RELAXED))
-		return;
-	while (__atomic_exchange_n(&lock->state, LOCK_SLEEPERS, __ATOMIC_ACQUIRE))
-		sys(__NR_futex, &lock->state, LOCK_FUTEX_WAIT_PRIVATE, LOCK_SLEEPERS, 0);
+	if (lock_is_noted() || !__atomic_compare_exchange_n(&lock->state, &free, 1, 0,
+							    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		lock_take_slowly(lock);
 }
 
 static inline void lock_give(struct lock *lock)

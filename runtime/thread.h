@@ -77,9 +77,6 @@ struct regs {
 /* More than a sample tells, as not all that were taken may have been asked for. */
 #define BRANCH_STACK_MAX 64
 
-/* That a thread ever has at the same time, when it does not fork. */
-enum { THREAD_LOCKS = 6 };
-
 struct thread {
 	struct thread *self;
 
@@ -145,10 +142,10 @@ struct thread {
 	 * now on; and of the one before, or NULL */
 	struct lookup *lookup_home, *lookup_next, *lookup_before;
 	int tid;
-	struct task *task;		  /* linux/task.h: all that only this process is to see */
-	uint32_t page;			  /* of the arena where this lies; 0: it lies elsewhere */
-	uint32_t number;		  /* of who has none, for locks; 0: it has none yet */
-	struct lock *locks[THREAD_LOCKS]; /* that it has, while somebody wants to know: lock.h */
+	struct task *task;   /* linux/task.h: all that only this process is to see */
+	uint32_t page;	     /* of the arena where this lies; 0: it lies elsewhere */
+	uint32_t number;     /* of who has none, for locks; 0: it has none yet */
+	struct lock **locks; /* by kind, that it has while somebody wants to know: lock.h */
 
 	/* linux/breakpoints.c: what the instruction at pc is about to touch of what is watched */
 	struct touches {

@@ -24,7 +24,6 @@ static struct {
 	char *memory; /* NULL: there is none */
 	bool events;  /* all of it is mapped, somewhere else */
 	bool takes_none;
-	struct lock lock;
 	/* The kernel does not refuse a lock that this process has already. Of pages that are this
 	 * process's the incarnation that it has; 0: it has none. */
 	uint32_t ours[ARENA_PAGES];
@@ -33,6 +32,8 @@ static struct {
 	uint64_t numbers[ARENA_INCARNATIONS / 64];
 	bool numbered; /* some are set */
 } arena;
+
+static struct lock arena_lock = {.kind = LOCK_ARENA};
 
 /* struct flock of fcntl(2), as the kernel has it. */
 static struct flock range_of(short type, uint64_t start, uint64_t length)
@@ -145,21 +146,21 @@ bool arena_events(void)
 		return true;
 	if (!arena.memory)
 		return false;
-	lock_take(&arena.lock);
+	lock_take(&arena_lock);
 	if (!arena.events) {
 		all = map(ARENA_SIZE);
 		if (all)
 			core_attach(all);
 		__atomic_store_n(&arena.events, all, __ATOMIC_RELEASE);
 	}
-	lock_give(&arena.lock);
+	lock_give(&arena_lock);
 	return arena.events;
 }
 
 void arena_forked(bool shares_table)
 {
 	arena.takes_none |= shares_table;
-	arena.lock = (struct lock){0};
+	arena_lock.state = 0;
 	if (arena.numbered)
 		memset(arena.numbers, 0, sizeof(arena.numbers));
 	arena.numbered = false;

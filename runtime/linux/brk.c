@@ -11,7 +11,7 @@
 #include "runtime/linux/syscalls.h"
 #include "runtime/lock.h"
 
-static struct lock lock;
+static struct lock lock = {.kind = LOCK_BRK};
 static struct brk_heap heap;
 
 void brk_boot(uint64_t at)

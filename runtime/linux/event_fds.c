@@ -35,7 +35,7 @@ enum { REMEMBERED = 65536 };
 static uint64_t *table;
 #define PLAIN UINT32_MAX
 
-struct lock event_fds_lock;
+struct lock event_fds_lock = {.kind = LOCK_EVENT_FDS};
 
 /* Somebody else closes and opens what is in this table, too. */
 static bool shared;

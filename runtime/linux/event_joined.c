@@ -35,7 +35,7 @@ struct joined {
 
 static struct joined *joined;
 static unsigned int nr_joined; /* all beyond are unused */
-static struct lock joined_lock;
+static struct lock joined_lock = {.kind = LOCK_EVENT_JOINED};
 
 bool event_joined_any(void)
 {
@@ -190,7 +190,7 @@ void event_joined_closed(uint32_t first, uint32_t last, uint64_t before)
 
 void event_joined_forked(void)
 {
-	joined_lock = (struct lock){0};
+	joined_lock.state = 0;
 	for (unsigned int i = 0; i < nr_joined; i++)
 		joined[i].fd = UNUSED;
 }

@@ -37,7 +37,7 @@ struct map {
 
 static struct map *maps;
 static unsigned int nr_maps; /* all beyond are unused */
-struct lock event_map_lock;
+struct lock event_map_lock = {.kind = LOCK_EVENT_MAP};
 static uint32_t owner; /* core/views.h: this memory; 0: has none */
 
 /*
@@ -45,7 +45,7 @@ static uint32_t owner; /* core/views.h: this memory; 0: has none */
  * another thread may get the place of one that has just gone for the next. Taken before all other
  * locks.
  */
-struct lock event_map_changing;
+struct lock event_map_changing = {.kind = LOCK_EVENT_MAP_CHANGING};
 
 static struct map *unused(void)
 {

@@ -49,7 +49,7 @@ struct passed {
 
 static struct passed *passed;
 static unsigned int nr_passed;
-struct lock event_passed_lock;
+struct lock event_passed_lock = {.kind = LOCK_EVENT_PASSED};
 
 bool event_passed_any(void)
 {

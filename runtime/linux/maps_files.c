@@ -41,7 +41,7 @@ struct file {
 static struct file files[FILES];
 static unsigned int nr_open;
 static uint32_t changes;
-struct lock maps_files_lock;
+struct lock maps_files_lock = {.kind = LOCK_MAPS_FILES};
 
 bool maps_files_named(const char *path, size_t length)
 {

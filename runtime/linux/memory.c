@@ -309,13 +309,12 @@ static void set_watched(uint64_t start, uint64_t end, bool watched)
 
 void memory_interrupted(void)
 {
-	translate_lock();
+	memory_looked_ahead();
 	map_interrupted();
 	for (struct range *r = map_from(0); r; r = map_next(r))
 		if (r->kind != RANGE_OWN && may_write(r) &&
 		    !sys(__NR_mprotect, r->start, r->end - r->start, memory_readable(r->prot)))
 			r->watched = false;
-	translate_unlock();
 }
 
 /*

@@ -71,8 +71,10 @@ bool memory_written(uint64_t address);
  */
 bool memory_unwatch_all(void);
 
-/* Who was killed in the middle of that may have left a page watched that is not noted as one: none is from
- * now on. When nothing is translated of them any more. */
+/*
+ * With the translator locked, and nothing translated any more: who was killed may have been moving the map, or
+ * looking ahead, and may have left a page watched that is not noted as one: none is from now on.
+ */
 void memory_interrupted(void);
 
 /* The same for the pages from @start on, which a call is about to write to. */

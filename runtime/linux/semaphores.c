@@ -23,7 +23,7 @@ struct semaphore {
 
 static _Alignas(PAGE) struct semaphore semaphores[SEMAPHORES];
 static uint32_t nr_semaphores;
-struct lock semaphores_lock;
+struct lock semaphores_lock = {.kind = LOCK_SEMAPHORES};
 
 static bool any(void)
 {

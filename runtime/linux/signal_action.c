@@ -35,7 +35,7 @@ struct signal_actions *signal_actions_new(struct signal_actions *from)
 		memcpy(actions, from, sizeof(*actions));
 		lock_give(&from->lock);
 	}
-	actions->lock = (struct lock){0};
+	actions->lock = (struct lock){.kind = LOCK_SIGNAL_ACTIONS};
 	actions->users = 1;
 	actions->detaching = 0;
 	return actions;

@@ -99,6 +99,9 @@ struct task {
 	size_t exec_lists_size;
 	bool handed_over;
 
+	struct lock
+		*locks[LOCK_KINDS]; /* thread->locks: what is left here is not from other memory */
+
 	struct regs regs; /* to begin with, or to leave with, and the kernel's mask */
 	signal_set start;
 	int pid;	 /* of its thread group */

@@ -12,7 +12,7 @@ _Static_assert(sizeof(struct task) <= PAGE && sizeof(struct thread) <= PAGE, "")
 
 /* All slots of the process. Slots are added and never taken away. */
 static struct task *slots;
-static struct lock lock;
+static struct lock lock = {.kind = LOCK_SLOTS};
 
 static bool tables_differ;
 
@@ -112,6 +112,7 @@ struct thread *slot_adopt(struct task *task, struct thread *thread, uint32_t pag
 	arena_adopt(thread, page);
 	thread->self = thread;
 	thread->task = task;
+	thread->locks = task->locks;
 	thread->stack = (char *)task + SLOT_SIZE;
 	task->thread = thread;
 	task->owner = page ? arena_owner(thread) : 0;

@@ -138,13 +138,14 @@ static void unlock_all(void)
 /* In a child of fork: its parent's other threads are not there, nor the parent's pages. */
 static void forget_others(struct task *self)
 {
+	lock_forked();
 	unlock_all();
 	arena_forked(self->shares_table);
 	event_maps_forked();
 	event_joined_forked();
 	faults_forked(self);
 	slots_forked(self);
-	self->actions->lock = (struct lock){0};
+	self->actions->lock.state = 0;
 	self->actions->users = 1;
 	self->actions->detaching = 0;
 }
@@ -226,6 +227,7 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	child->waiting = false;
 	child->handed_over = false;
 	child->exec_lists = NULL;
+	memset(child->locks, 0, sizeof(child->locks));
 	child->clock_timer = CLOCK_TIMER_NONE;
 	child->clock = (struct clock_looks){0}; /* its time is another */
 	child->faults_held = 0;
@@ -266,10 +268,10 @@ static void part_with_page(struct task *child)
 static void give_locks_back(const struct task *child)
 {
 	/* What has been handed over is another process's by now. */
-	if (child->handed_over || !lock_give_all_of(child->thread))
+	if (child->handed_over)
 		return;
-	translate_interrupted(child->thread);
-	memory_interrupted();
+	translate_interrupted(child->thread, memory_interrupted);
+	lock_give_all_of(child->thread);
 }
 
 /* The child is not there, or has gone, or has memory of its own by now. */

@@ -28,7 +28,7 @@ struct folder {
 };
 
 static struct folder open_folders[OPEN];
-struct lock virtual_folders_lock;
+struct lock virtual_folders_lock = {.kind = LOCK_VIRTUAL_FOLDERS};
 static bool any;
 
 bool virtual_any(void)

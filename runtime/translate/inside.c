@@ -12,7 +12,7 @@
 extern const char translate_drain[], translate_leave[], translate_jump_miss[],
 	translate_return_miss[], translate_touch[];
 
-static struct lock lock;
+static struct lock lock = {.kind = LOCK_TRANSLATOR};
 static struct thread *threads;
 
 /* Not 0 while somebody waits for the threads to leave a cache; none may enter any. */
@@ -120,16 +120,26 @@ void inside_empty(struct cache *cache)
 	__atomic_store_n(&emptying, 0, __ATOMIC_SEQ_CST);
 }
 
-void translate_interrupted(struct thread *thread)
+void translate_interrupted(struct thread *gone, void (*mend)(void))
 {
+	const bool making = instrument_inherit(gone), inherited = lock_inherit(&lock, gone);
 	struct cache *cache;
 
-	translate_lock_all();
-	thread->inside = 0;
+	/* Somebody may be waiting for it to come out, with the lock. */
+	come_out(gone);
+	if (!making && !inherited)
+		return;
+	if (!inherited)
+		lock_take(&lock);
 	for (unsigned int n = 0; (cache = cache_number(n)); n++)
 		inside_empty(cache);
-	instrument_interrupted();
-	translate_unlock_all();
+	if (making)
+		instrument_interrupted();
+	mend();
+	if (making)
+		translate_unlock_all();
+	else
+		translate_unlock();
 }
 
 /* ---- in and out ---- */

@@ -20,7 +20,7 @@
 #include "runtime/translate/inside.h"
 
 /* Of who makes a cache, or makes one another; before the translator's. */
-static struct lock making;
+static struct lock making = {.kind = LOCK_MAKING};
 
 /* How often one has been made. */
 static uint64_t times;
@@ -409,6 +409,11 @@ void instrument_go_away(struct thread *thread)
 }
 
 /* ---- for all of it ---- */
+
+bool instrument_inherit(struct thread *gone)
+{
+	return lock_inherit(&making, gone);
+}
 
 void instrument_interrupted(void)
 {

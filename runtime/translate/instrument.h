@@ -11,6 +11,10 @@
 /* Of a thread that is not known yet, or the only one of a forked child: in the first cache. */
 void instrument_begin(struct thread *thread);
 
+/* Of @gone the caller has the lock of who makes caches from now on, if it had that: then
+ * instrument_interrupted() is to be called, and translate_unlock_all(). */
+bool instrument_inherit(struct thread *gone);
+
 /* With all of the translator's locks: who was making a cache another, or was about to, is gone. All are
  * empty. */
 void instrument_interrupted(void);

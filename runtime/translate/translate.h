@@ -43,8 +43,11 @@ void translate_thread_gone(struct thread *thread);
 /* @thread is about to have a child with memory of its own. */
 void translate_forking(const struct thread *thread);
 
-/* @thread was killed with the translator's lock, which has been given back: what it was at is forgotten. */
-void translate_interrupted(struct thread *thread);
+/*
+ * @gone was killed. If it had locks of the translator's nobody gets them before what it was at is
+ * forgotten, and @mend has done the same for what is changed with translate_lock().
+ */
+void translate_interrupted(struct thread *gone, void (*mend)(void));
 
 /* In a forked child: @thread, made known or not, is the only one. */
 void translate_forked(struct thread *thread);

@@ -243,12 +243,18 @@ static size_t next_code;
 
 enum { CODE_SIZE = 64 << 20 };
 
+static void map_code(void)
+{
+	code = mmap(NULL, CODE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	need(code != MAP_FAILED);
+}
+
 static void execute_new_code(void)
 {
 	static const unsigned char is[] = {0xb8, 1, 2, 3, 4, 0x90, 0xeb, 0, 0x90, 0xc3};
-	unsigned char *at = code + next_code;
+	unsigned char *at = code + __atomic_fetch_add(&next_code, 64, __ATOMIC_RELAXED) % CODE_SIZE;
 
-	next_code = (next_code + 64) % CODE_SIZE;
 	memcpy(at, is, sizeof(is));
 	((int (*)(void))at)();
 }
@@ -272,9 +278,8 @@ static void case_killed_in_its_parents_memory(void)
 	volatile int killed = 0;
 	int ends[2], status;
 
-	code = mmap(NULL, CODE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	need(code != MAP_FAILED && !pipe(ends));
+	map_code();
+	need(!pipe(ends));
 	if (!fork()) {
 		close(ends[1]);
 		kill_whom_one_is_told(ends[0]);
@@ -297,7 +302,89 @@ static void case_killed_in_its_parents_memory(void)
 	say("killed: %d\n", killed);
 }
 
+/* Of two threads at once: what the one's child leaves is mended while the other's is killed. */
+static void *bear_who_is_killed(void *to)
+{
+	volatile int killed = 0;
+	int status;
+
+	for (int i = 0; i < 150; i++) {
+		pid_t child = vfork();
+
+		if (!child) {
+			const pid_t self = getpid();
+
+			if (write(*(int *)to, &self, sizeof(self)) != sizeof(self))
+				_exit(1);
+			for (;;)
+				execute_new_code();
+		}
+		need(waitpid(child, &status, 0) == child);
+		killed = killed + (WIFSIGNALED(status) != 0);
+	}
+	return (void *)(long)killed;
+}
+
+static void case_two_killed_in_their_parents_memory(void)
+{
+	int ends[2][2];
+	void *killed[2];
+	pthread_t other;
+
+	map_code();
+	for (int i = 0; i < 2; i++) {
+		need(!pipe(ends[i]));
+		if (!fork()) {
+			close(ends[i][1]);
+			kill_whom_one_is_told(ends[i][0]);
+		}
+	}
+	need(!pthread_create(&other, NULL, bear_who_is_killed, &ends[1][1]));
+	killed[0] = bear_who_is_killed(&ends[0][1]);
+	pthread_join(other, &killed[1]);
+	say("killed: %ld and %ld\n", (long)killed[0], (long)killed[1]);
+}
+
+/* Who forks has all locks of the memory, and this one's is its parent's. */
+static void case_killed_as_it_forks(void)
+{
+	volatile int killed = 0;
+	int ends[2], status;
+
+	map_code();
+	need(!pipe(ends));
+	if (!fork()) {
+		close(ends[1]);
+		kill_whom_one_is_told(ends[0]);
+	}
+	for (int i = 0; i < 60; i++) {
+		pid_t child = vfork();
+
+		if (!child) {
+			const pid_t self = getpid();
+
+			if (write(ends[1], &self, sizeof(self)) != sizeof(self))
+				_exit(1);
+			for (;;) {
+				const pid_t its = fork();
+
+				if (!its)
+					_exit(0);
+				waitpid(its, NULL, 0);
+			}
+		}
+		need(waitpid(child, &status, 0) == child);
+		killed = killed + (WIFSIGNALED(status) != 0);
+		execute_new_code();
+		status = system("exit 3");
+		need(WEXITSTATUS(status) == 3);
+	}
+	say("killed: %d\n", killed);
+}
+
 const struct test_case cases[] = {
+	{"killed_as_it_forks", case_killed_as_it_forks},
+	{"two_killed_in_their_parents_memory", case_two_killed_in_their_parents_memory},
 	{"killed_in_its_parents_memory", case_killed_in_its_parents_memory},
 	{"fork_among_threads", case_fork_among_threads},
 	{"spawn", case_spawn},
