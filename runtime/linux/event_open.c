@@ -129,7 +129,7 @@ static bool affords(struct thread *thread, const struct core_task *task, uint32_
 
 	if (task != core_task(thread->page))
 		return true;
-	return tasks_affords(thread, kinds_of(kind));
+	return tasks_affords(thread, kinds_of(kind), core_event(event)->attr.disabled);
 }
 
 /* How fast the clock runs takes longer to find out than many a program runs, so the first event has

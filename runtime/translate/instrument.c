@@ -369,6 +369,35 @@ static bool go_to(struct thread *thread, struct cache *cache, const struct instr
 	return true;
 }
 
+static void go(struct thread *thread, struct cache *cache)
+{
+	may_use(thread, cache);
+	settle(thread, cache);
+}
+
+/* The memory that is missing may be that of the cache where it is, if nobody else is there. Else it stays. */
+static struct cache *cache_instead(struct thread *thread, const struct instrumentation *does)
+{
+	struct cache *home = instrument_home(thread), *first = cache_number(0), *cache;
+	const struct instrumentation did = home->does;
+
+	if (home == first)
+		return NULL;
+	go(thread, first);
+	cache = cache_for(does);
+	if (!cache && caches_same(&home->does, &did))
+		go(thread, home);
+	return cache;
+}
+
+/* Whether somebody has had to do with less than a cache of his own, or may have to: none has been made yet. */
+static bool is_short = true;
+
+bool translate_is_short(void)
+{
+	return __atomic_load_n(&is_short, __ATOMIC_RELAXED);
+}
+
 static bool go_to_new(struct thread *thread, const struct instrumentation *does)
 {
 	struct cache *cache;
@@ -376,12 +405,15 @@ static bool go_to_new(struct thread *thread, const struct instrumentation *does)
 
 	lock_take(&making);
 	__atomic_store_n(&times, times + 1, __ATOMIC_RELAXED);
-	cache = cache_for(does);
+	cache = try_make(does);
+	__atomic_store_n(&is_short, !cache, __ATOMIC_RELAXED);
+	if (!cache)
+		cache = cache_for(does);
+	if (!cache)
+		cache = cache_instead(thread, does);
 	there = cache && (!cache_traces(cache) || tracer_begin(thread));
-	if (there) {
-		may_use(thread, cache);
-		settle(thread, cache);
-	}
+	if (there)
+		go(thread, cache);
 	lock_give(&making);
 	return there;
 }

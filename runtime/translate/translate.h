@@ -78,6 +78,9 @@ struct instrumentation {
  */
 bool translate_instrument(struct thread *thread, const struct instrumentation *does);
 
+/* Whether there may be no memory for what the next one asks for, as there was none for the last. */
+bool translate_is_short(void);
+
 /* What code with CORE_EXTRA_BREAKPOINTS asks about from now on, of @thread, the caller. */
 struct core_breakpoint_range;
 void translate_watch(struct thread *thread, const struct core_breakpoint_range *watched, size_t nr);
