@@ -3,10 +3,12 @@
 
 #include <asm/errno.h>
 #include <asm/stat.h>
+#include <asm/statfs.h>
 #include <linux/close_range.h>
 #include <linux/fadvise.h>
 #include <linux/fcntl.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/perf_event.h>
 #include <linux/stat.h>
 
@@ -111,17 +113,96 @@ static int64_t event_preadv2(struct thread *thread, struct syscall *call, uint64
 
 /* ---- what is of no effect ---- */
 
+/* One of the two descriptors of a call, of which the other one may be what is wrong. */
+struct side {
+	int64_t flags; /* as F_GETFL has them, or an errno value */
+	bool is_pipe;
+};
+
+static struct side side_of(uint64_t fd)
+{
+	struct side side = {O_RDWR, false};
+	struct stat file;
+
+	if (event_of_fd(fd))
+		return side;
+	side.flags = sys(__NR_fcntl, fd, F_GETFL);
+	if (side.flags >= 0 && side.flags & O_PATH)
+		side.flags = -EBADF;
+	side.is_pipe = side.flags >= 0 && !sys(__NR_fstat, fd, &file) && S_ISFIFO(file.st_mode);
+	return side;
+}
+
+static bool is_without(const struct side *side, int64_t access)
+{
+	return side->flags < 0 || (side->flags & O_ACCMODE) == access;
+}
+
+/* Of what comes from @in and goes to @out. */
+static int64_t check_sides(const struct side *in, const struct side *out)
+{
+	if (is_without(in, O_WRONLY) || is_without(out, O_RDONLY))
+		return -EBADF;
+	return -EINVAL;
+}
+
+/* Where in a file, which a pipe has none of. */
+static int64_t check_place(const struct side *side, uint64_t place)
+{
+	int64_t at;
+
+	if (!place)
+		return 0;
+	if (side->is_pipe)
+		return -ESPIPE;
+	return copy_in(&at, place, sizeof(at));
+}
+
 /* To or from an event; only of nothing at all is that said of it. */
 static int64_t event_splice(struct thread *thread, struct syscall *call, uint64_t event)
 {
+	const struct side in = side_of(call->args[0]), out = side_of(call->args[2]);
+	int64_t error;
+
 	(void)thread, (void)event;
-	return call->args[4] ? -EINVAL : 0;
+	if (!call->args[4])
+		return 0;
+	if (call->args[5] & ~SPLICES)
+		return -EINVAL;
+	if (in.flags < 0 || out.flags < 0)
+		return -EBADF;
+	if ((in.is_pipe && call->args[1]) || (out.is_pipe && call->args[3]))
+		return -ESPIPE;
+	/* Without a pipe nobody looks at the places, but that they can be read. */
+	error = check_place(&out, call->args[3]);
+	if (!error)
+		error = check_place(&in, call->args[1]);
+	return error ? error : check_sides(&in, &out);
 }
 
 static int64_t event_tee(struct thread *thread, struct syscall *call, uint64_t event)
 {
+	const struct side in = side_of(call->args[0]), out = side_of(call->args[1]);
+
 	(void)thread, (void)event;
-	return call->args[2] || call->args[3] & ~SPLICES ? -EINVAL : 0;
+	if (call->args[3] & ~SPLICES)
+		return -EINVAL;
+	return call->args[2] ? check_sides(&in, &out) : 0;
+}
+
+static int64_t event_sendfile(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	const struct side in = side_of(call->args[1]), out = side_of(call->args[0]);
+	int64_t at;
+
+	(void)thread, (void)event;
+	if (call->args[2] && copy_in(&at, call->args[2], sizeof(at)))
+		return -EFAULT;
+	if (is_without(&in, O_WRONLY))
+		return -EBADF;
+	if (call->args[2] && (in.is_pipe || event_of_fd(call->args[1])))
+		return -ESPIPE;
+	return check_sides(&in, &out);
 }
 
 static int64_t event_vmsplice(struct thread *thread, struct syscall *call, uint64_t event)
@@ -211,6 +292,31 @@ static int64_t event_statx(struct thread *thread, struct syscall *call, uint64_t
 		return result;
 	file.stx_mode = S_IRUSR | S_IWUSR;
 	return copy_out(call->args[4], &file, sizeof(file));
+}
+
+/* As of all that has no file system. */
+static int64_t event_fstatfs(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	struct syscall changed = *call;
+	struct statfs of;
+	int64_t result;
+
+	(void)event;
+	changed.args[1] = (uint64_t)&of;
+	result = syscall_pass(thread, &changed);
+	if (result)
+		return result;
+	of.f_type = ANON_INODE_FS_MAGIC;
+	return copy_out(call->args[1], &of, sizeof(of));
+}
+
+/* Its pipe would have them. */
+static int64_t event_has_no_times(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	const int64_t result = syscall_pass(thread, call);
+
+	(void)event;
+	return result ? result : -EOPNOTSUPP;
 }
 
 /* ---- closing ---- */
@@ -317,6 +423,7 @@ static const struct concerned {
 	[__NR_fcntl] = {.handler = event_fcntl},
 	[__NR_fdatasync] = {.error = EINVAL},
 	[__NR_fstat] = {.handler = event_fstat},
+	[__NR_fstatfs] = {.handler = event_fstatfs},
 	[__NR_fsync] = {.error = EINVAL},
 	[__NR_ftruncate] = {.error = EINVAL},
 	[__NR_ioctl] = {.handler = event_ioctl},
@@ -341,10 +448,11 @@ static const struct concerned {
 	[__NR_read] = {.handler = event_read},
 	[__NR_readv] = {.handler = event_readv},
 	[__NR_select] = {.whole = event_select},
-	[__NR_sendfile] = {.error = EINVAL, .or_at = 1},
+	[__NR_sendfile] = {.handler = event_sendfile, .or_at = 1},
 	[__NR_splice] = {.handler = event_splice, .or_at = 2},
 	[__NR_statx] = {.handler = event_statx},
 	[__NR_tee] = {.handler = event_tee, .or_at = 1},
+	[__NR_utimensat] = {.handler = event_has_no_times},
 	[__NR_vmsplice] = {.handler = event_vmsplice},
 	[__NR_write] = {.error = EINVAL},
 	[__NR_writev] = {.error = EINVAL},

@@ -96,6 +96,22 @@ void event_set_modes(int fd, uint64_t event, const struct event_modes *modes)
 	set_owner(event, &owner);
 }
 
+/* All that has no file system is one file to those who lock it, which any of it can be asked, and which
+ * who closes any has unlocked. */
+static int64_t lock_event(struct thread *thread, const struct syscall *call)
+{
+	struct syscall changed = *call;
+	const int64_t fd = sys(__NR_eventfd2, 0, O_CLOEXEC);
+	int64_t result;
+
+	if (fd < 0)
+		return fd;
+	changed.args[0] = (uint64_t)fd;
+	result = syscall_pass(thread, &changed);
+	sys(__NR_close, fd);
+	return result;
+}
+
 int64_t event_fcntl(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	struct core_owner owner = core_named(event)->owner;
@@ -132,6 +148,13 @@ int64_t event_fcntl(struct thread *thread, struct syscall *call, uint64_t event)
 	case F_ADD_SEALS:
 	case F_GET_SEALS:
 		return -EINVAL;
+	case F_GETLK:
+	case F_SETLK:
+	case F_SETLKW:
+	case F_OFD_GETLK:
+	case F_OFD_SETLK:
+	case F_OFD_SETLKW:
+		return lock_event(thread, call);
 	case F_GETPIPE_SZ:
 	case F_SETPIPE_SZ:
 		return -EBADF;

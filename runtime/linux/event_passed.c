@@ -242,6 +242,21 @@ static bool may_be_ours(const struct perf_event_attr *attr)
 	return is_software(attr) || event_is_kept(attr);
 }
 
+/* What the kernel would not have by itself either it says first. */
+static int64_t refuse_in_group(struct thread *thread, const struct syscall *call)
+{
+	struct syscall alone = *call;
+	int64_t fd;
+
+	alone.args[3] = UINT64_MAX;
+	alone.args[4] &= ~(uint64_t)(PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT);
+	fd = syscall_pass(thread, &alone);
+	if (fd < 0)
+		return fd;
+	sys(__NR_close, fd);
+	return -EINVAL;
+}
+
 int64_t event_pass(struct thread *thread, struct syscall *call, const struct event_request *request)
 {
 	const bool software = is_software(&request->attr.attr);
@@ -250,7 +265,8 @@ int64_t event_pass(struct thread *thread, struct syscall *call, const struct eve
 	if (!passes(request))
 		return EVENT_CALL_OTHER;
 	if (request->group_fd >= 0 && event_of_fd((uint32_t)request->group_fd))
-		return may_be_ours(&request->attr.attr) ? EVENT_CALL_OTHER : -EINVAL;
+		return may_be_ours(&request->attr.attr) ? EVENT_CALL_OTHER
+							: refuse_in_group(thread, call);
 	if (!make_room())
 		return EVENT_CALL_OTHER;
 	fd = syscall_pass(thread, call);

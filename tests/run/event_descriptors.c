@@ -8,9 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -209,7 +215,143 @@ static void case_a_ring_for_what_was_counted(void)
 	say("still there: %d\n", count_of(copy) == before);
 }
 
+/* Of calls that name two descriptors it is the other one that is wrong first. */
+static void case_other_descriptors(void)
+{
+	const int event = own_faults(), reads = open("/dev/null", O_RDONLY);
+	const int writes = open("/dev/null", O_WRONLY), named = open("/dev/null", O_PATH);
+	const int other = own_faults();
+	loff_t at = 0;
+	int ends[2];
+
+	need(reads >= 0 && writes >= 0 && named >= 0 && !pipe(ends));
+	need(write(ends[1], "x", 1) == 1);
+	TRY(splice(event, NULL, 99, NULL, 1, 0));
+	TRY(splice(99, NULL, event, NULL, 1, 0));
+	TRY(splice(99, NULL, event, NULL, 0, 0));
+	TRY(splice(99, NULL, event, NULL, 1, 64));
+	TRY(splice(event, NULL, 99, NULL, 1, 64));
+	TRY(splice(event, NULL, ends[1], NULL, 1, 0));
+	TRY(splice(event, NULL, ends[0], NULL, 1, 0));
+	TRY(splice(event, NULL, ends[1], &at, 1, 0));
+	TRY(splice(event, &at, ends[1], NULL, 1, 0));
+	TRY(splice(event, nowhere, ends[1], NULL, 1, 0));
+	TRY(splice(event, nowhere, ends[1], &at, 1, 0));
+	TRY(splice(event, NULL, event, NULL, 1, 0));
+	TRY(splice(event, NULL, other, NULL, 1, 0));
+	TRY(splice(event, &at, other, &at, 1, 0));
+	TRY(splice(ends[0], NULL, event, NULL, 1, 0));
+	TRY(splice(ends[1], NULL, event, NULL, 1, 0));
+	TRY(splice(ends[0], &at, event, NULL, 1, 0));
+	TRY(splice(ends[0], NULL, event, &at, 1, 0));
+	TRY(splice(ends[0], NULL, event, nowhere, 1, 0));
+	TRY(splice(reads, NULL, event, NULL, 1, 0));
+	TRY(splice(writes, NULL, event, NULL, 1, 0));
+	TRY(splice(event, NULL, reads, NULL, 1, 0));
+	TRY(splice(event, NULL, writes, NULL, 1, 0));
+	TRY(splice(event, NULL, named, NULL, 1, 0));
+	TRY(tee(event, 99, 1, 0));
+	TRY(tee(99, event, 1, 0));
+	TRY(tee(99, event, 0, 0));
+	TRY(tee(99, event, 0, 64));
+	TRY(tee(ends[0], event, 1, 0));
+	TRY(tee(ends[1], event, 1, 0));
+	TRY(tee(event, ends[0], 1, 0));
+	TRY(tee(event, ends[1], 1, 0));
+	TRY(tee(event, other, 1, 0));
+	TRY(sendfile(event, 99, NULL, 1));
+	TRY(sendfile(99, event, NULL, 1));
+	TRY(sendfile(99, event, &at, 1));
+	TRY(sendfile(event, event, NULL, 1));
+	TRY(sendfile(event, reads, NULL, 1));
+	TRY(sendfile(event, writes, NULL, 1));
+	TRY(sendfile(reads, event, NULL, 1));
+	TRY(sendfile(writes, event, NULL, 1));
+	TRY(sendfile(writes, event, NULL, 0));
+	TRY(sendfile(event, 99, nowhere, 1));
+	TRY(sendfile(99, event, nowhere, 1));
+}
+
+/* It has no file system, and no times. */
+static void case_of_no_file_system(void)
+{
+	const int fd = own_faults();
+	const struct timespec times[2] = {{1, 0}, {2, 0}}, wrong[2] = {{1, -1}, {2, 0}};
+	struct statfs of = {0};
+
+	TRY(fstatfs(fd, &of));
+	say("type %lx, names of %ld\n", (unsigned long)of.f_type, of.f_namelen);
+	TRY(fstatfs(fd, nowhere));
+	TRY(futimens(fd, NULL));
+	TRY(futimens(fd, times));
+	TRY(futimens(fd, wrong));
+	TRY(syscall(SYS_utimensat, fd, NULL, nowhere, 0));
+	TRY(syscall(SYS_utimensat, fd, NULL, NULL, AT_EMPTY_PATH));
+	TRY(syscall(SYS_utimensat, fd, "", NULL, 0));
+	TRY(syscall(SYS_utimensat, fd, "", NULL, AT_EMPTY_PATH));
+	TRY(syscall(SYS_utimensat, fd, "a", NULL, 0));
+	TRY(syncfs(fd));
+	TRY(fchdir(fd));
+	TRY(flock(fd, LOCK_SH));
+	TRY(readahead(fd, 0, 1));
+	TRY(sync_file_range(fd, 0, 1, 0));
+	TRY(fgetxattr(fd, "user.a", NULL, 0));
+	TRY(fsetxattr(fd, "user.a", "", 0, 0));
+	TRY(flistxattr(fd, NULL, 0));
+	TRY(fremovexattr(fd, "user.a"));
+	TRY(copy_file_range(fd, NULL, fd, NULL, 1, 0));
+}
+
+static void lock_by(int fd, const char *what, int command, short type)
+{
+	struct flock lock = {.l_type = type, .l_whence = SEEK_SET};
+
+	report(what, fcntl(fd, command, &lock));
+	say("type %d\n", lock.l_type);
+}
+
+static void case_locked(void)
+{
+	const int fd = own_faults();
+
+	lock_by(fd, "read", F_SETLK, F_RDLCK);
+	lock_by(fd, "write", F_SETLK, F_WRLCK);
+	lock_by(fd, "write and wait", F_SETLKW, F_WRLCK);
+	lock_by(fd, "who has it", F_GETLK, F_WRLCK);
+	lock_by(fd, "unlock", F_SETLK, F_UNLCK);
+	lock_by(fd, "wrong", F_SETLK, 77);
+	TRY(fcntl(fd, F_SETLK, nowhere));
+	TRY(fcntl(fd, F_SETLEASE, F_WRLCK));
+	TRY(fcntl(fd, F_SETLEASE, F_RDLCK));
+	TRY(fcntl(fd, F_GETLEASE));
+	TRY(fcntl(fd, F_NOTIFY, DN_MODIFY));
+}
+
+/* What the group is does not matter before it is known what the event is. */
+static void case_of_no_type(void)
+{
+	struct perf_event_attr attr = faults();
+	const int leader = own_faults();
+
+	attr.type = 12345;
+	TRY(open_event(&attr, 0, -1, -1, 0));
+	TRY(open_event(&attr, 0, -1, leader, 0));
+	TRY(open_event(&attr, 0, -1, 99, 0));
+	TRY(open_event(&attr, 0, 0, leader, 0));
+	attr.type = 12345678;
+	TRY(open_event(&attr, 0, -1, leader, PERF_FLAG_FD_OUTPUT));
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = 999;
+	TRY(open_event(&attr, 0, -1, leader, 0));
+	attr.config = ~0ul;
+	TRY(open_event(&attr, 0, -1, leader, 0));
+}
+
 const struct test_case cases[] = {
+	{"other_descriptors", case_other_descriptors},
+	{"of_no_file_system", case_of_no_file_system},
+	{"locked", case_locked},
+	{"of_no_type", case_of_no_type},
 	{"a_ring_for_what_was_counted", case_a_ring_for_what_was_counted},
 	{"numbers", case_numbers},
 	{"no_more_descriptors", case_no_more_descriptors},

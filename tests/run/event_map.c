@@ -317,7 +317,36 @@ static void case_unmapped(void)
 	TRY_AT(mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, atoi(case_argv[2]), 0));
 }
 
+static void try_map(int fd, const char *what, uint64_t size, int flags)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	report(what, at == MAP_FAILED ? -1 : 0);
+	if (at != MAP_FAILED)
+		munmap(at, size);
+}
+
+static void case_map_flags(void)
+{
+	const int fd = own_faults();
+
+	try_map(fd, "validated", RING, MAP_SHARED_VALIDATE);
+	try_map(fd, "synchronous", RING, MAP_SHARED_VALIDATE | MAP_SYNC);
+	try_map(fd, "synchronous, shared", RING, MAP_SHARED | MAP_SYNC);
+	try_map(fd, "synchronous, private", RING, MAP_PRIVATE | MAP_SYNC);
+	try_map(fd, "unknown flag", RING, MAP_SHARED_VALIDATE | 1 << 27);
+	try_map(fd, "unknown flag, shared", RING, MAP_SHARED | 1 << 27);
+	try_map(fd, "known flags", RING, MAP_SHARED_VALIDATE | MAP_POPULATE | MAP_NORESERVE);
+	try_map(fd, "huge pages", RING, MAP_SHARED | MAP_HUGETLB);
+	try_map(fd, "huge pages, validated", RING, MAP_SHARED_VALIDATE | MAP_HUGETLB);
+	try_map(fd, "grows", RING, MAP_SHARED | MAP_GROWSDOWN);
+	try_map(fd, "grows, validated", RING, MAP_SHARED_VALIDATE | MAP_GROWSDOWN);
+	try_map(fd, "no type", RING, 0);
+	try_map(fd, "type 4", RING, 4);
+}
+
 const struct test_case cases[] = {
+	{"map_flags", case_map_flags},
 	{"map", case_map},
 	{"map_advised", case_map_advised},
 	{"map_synchronized", case_map_synchronized},

@@ -791,7 +791,23 @@ static void case_reads_of_one_that_was_joined(void)
 	say_reads(page, id_of(leader));
 }
 
+/* ---- what is none ---- */
+
+/* Beside whatever group. */
+static void case_of_no_type(void)
+{
+	struct perf_event_attr first = breakpoint(), attr = {.size = sizeof(attr)};
+	const int leader = own_event(&first);
+
+	attr.type = 12345;
+	TRY(open_event(&attr, 0, -1, leader, 0));
+	TRY(open_event(&attr, 0, -1, leader, PERF_FLAG_FD_OUTPUT));
+	TRY(open_event(&attr, 0, -1, leader, PERF_FLAG_FD_NO_GROUP));
+	say("%lu\n", count_of(leader));
+}
+
 const struct test_case cases[] = {
+	{"of_no_type", case_of_no_type},
 	{"come_to_who_looks", case_come_to_who_looks},
 	{"come_to_who_looks_led_by_a_tracepoint", case_come_to_who_looks_led_by_a_tracepoint},
 	{"opener_has_ended", case_opener_has_ended},
