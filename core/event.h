@@ -142,6 +142,7 @@ struct core_event {
 	uint32_t
 		forwarding; /* core/lock.h: of the ring of what feeds it, taken before all other locks. It
 			      * stays what it is when the slot becomes another event's */
+	uint32_t forwarding_wanted; /* who has it is to look once more, when he has given it back */
 };
 
 /* Looked at without a lock, too, and then again with one. */

@@ -210,13 +210,40 @@ static void forward(const struct core_forward *from)
 	}
 }
 
+/* With the lock, which is given back. */
+static void forward_all(const struct core_forward *from, uint32_t *lock, uint32_t *wanted)
+{
+	__atomic_store_n(wanted, 0, __ATOMIC_SEQ_CST);
+	forward(from);
+	core_unlock(lock);
+	/* Before who comes now looks at the lock, or after who has left it to us has said so. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 void core_forward(const struct core_forward *from)
 {
-	uint32_t *lock = &core_named(from->event)->forwarding;
+	struct core_event *event = core_named(from->event);
 
 	if (!from->page || !is_there(from))
 		return;
-	core_lock(lock);
-	forward(from);
-	core_unlock(lock);
+	do {
+		core_lock(&event->forwarding);
+		forward_all(from, &event->forwarding, &event->forwarding_wanted);
+	} while (__atomic_load_n(&event->forwarding_wanted, __ATOMIC_SEQ_CST));
+}
+
+void core_forward_soon(const struct core_forward *from)
+{
+	struct core_event *event = core_named(from->event);
+	bool again;
+
+	if (!from->page || !is_there(from))
+		return;
+	do {
+		/* Who is waited for once is not to be waited for at each record. */
+		again = __atomic_exchange_n(&event->forwarding_wanted, 1, __ATOMIC_SEQ_CST);
+		if (!core_lock_soon(&event->forwarding, !again))
+			return;
+		forward_all(from, &event->forwarding, &event->forwarding_wanted);
+	} while (__atomic_load_n(&event->forwarding_wanted, __ATOMIC_SEQ_CST));
 }

@@ -240,6 +240,37 @@ static void what_is_not_of_whole_words_is_left_alone(void **state)
 	assert_int_equal(page()->data_tail, 4);
 }
 
+/* A tracer may have stopped who has the ring: it is forwarded when he goes on, by him. */
+static void nobody_waits_who_must_not(void **state)
+{
+	const struct perf_event_attr attr = sampling();
+	const uint32_t event = tree_open(&attr, fake.task, -1, 0);
+	const struct core_forward from = feeding(event, &attr);
+	struct fake_ring ring = fake_map(event, 16, true);
+
+	(void)state;
+	core_event(event)->forwarding = 5;
+	write_sample(1);
+	for (int i = 0; i < 2; i++) {
+		core_forward_soon(&from);
+		assert_null(fake_next(&ring, &attr));
+		assert_int_equal(core_event(event)->forwarding, 5);
+		assert_int_equal(core_event(event)->forwarding_wanted, 1);
+	}
+	assert_int_equal(fake.halted, 5);
+	core_event(event)->forwarding = 0;
+	core_forward(&from);
+	assert_non_null(fake_next(&ring, &attr));
+	assert_int_equal(core_event(event)->forwarding_wanted, 0);
+	/* Who is gone does not see to anything. */
+	core_event(event)->forwarding = 5;
+	fake.dead = 5;
+	write_sample(2);
+	core_forward_soon(&from);
+	assert_non_null(fake_next(&ring, &attr));
+	assert_int_equal(core_event(event)->forwarding, 0);
+}
+
 /* Another event in its slot is not it, and does not free the lock that somebody has. */
 static void who_comes_late_forwards_nothing(void **state)
 {
@@ -271,6 +302,7 @@ int main(void)
 		TREE_CASE(what_the_kernel_had_no_room_for_is_lost),
 		TREE_CASE(what_makes_no_sense_is_left_alone),
 		TREE_CASE(what_is_not_of_whole_words_is_left_alone),
+		TREE_CASE(nobody_waits_who_must_not),
 		TREE_CASE(who_comes_late_forwards_nothing),
 	};
 

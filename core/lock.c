@@ -56,6 +56,24 @@ bool core_lock(uint32_t *lock)
 	return false;
 }
 
+bool core_lock_soon(uint32_t *lock, bool waits)
+{
+	enum { SOON = 2 * TURNS };
+	const uint32_t me = core_host_owner();
+
+	if (take(lock, 0, me))
+		return true;
+	for (unsigned int turn = 0; waits && turn < SOON; turn++) {
+		if (spin(lock, me))
+			return true;
+		if (turn == TURNS - 1 &&
+		    !wait_on(lock, __atomic_load_n(lock, __ATOMIC_RELAXED), me))
+			return true;
+		core_host_pause(turn);
+	}
+	return !wait_on(lock, __atomic_load_n(lock, __ATOMIC_RELAXED), me);
+}
+
 void core_unlock(uint32_t *lock)
 {
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);

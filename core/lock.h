@@ -19,6 +19,9 @@
 bool core_lock(uint32_t *lock);
 void core_unlock(uint32_t *lock);
 
+/* False: somebody has it who is there. @waits: for some milliseconds, in which he may be helped. */
+bool core_lock_soon(uint32_t *lock, bool waits);
+
 /* How long core_host_pause() is to be; 0: until others that run had their turn. */
 static inline uint64_t core_pause_ns(unsigned int turn)
 {

@@ -324,20 +324,27 @@ static bool take_note(uint64_t what)
 	}
 }
 
+enum { AT_ONCE = 64 };
+
 /* What is there of those, ahead of its turn; false when more may be. */
 static bool look(void)
 {
-	struct epoll_event ready[64];
-	int nr = epoll_wait(events.epoll, ready, sizeof(ready) / sizeof(*ready), 0);
+	struct epoll_event ready[AT_ONCE];
+	int nr = epoll_wait(events.epoll, ready, AT_ONCE, 0);
 
 	for (int i = 0; i < nr; i++)
 		take_note(ready[i].data.u64);
-	return nr < (int)(sizeof(ready) / sizeof(*ready));
+	return nr < AT_ONCE;
 }
 
+/* epoll goes around: all that was ready when this began has been seen to once there were as many as there are
+ * descriptors. What feeds bring meanwhile, which may be without end, is for later. */
 void events_settle(void)
 {
-	while (!look())
+	enum { OTHERS = 3 }; /* the socket, signals, and the timer of turns */
+	const size_t all = OTHERS + events.nr_spares + events.nr_pipes + feeds_nr() + watches_nr();
+
+	for (size_t seen = 0; seen < all && !look(); seen += AT_ONCE)
 		;
 	watches_look();
 }

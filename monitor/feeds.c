@@ -39,6 +39,11 @@ void feeds_open(int epoll)
 	all.epoll = epoll;
 }
 
+size_t feeds_nr(void)
+{
+	return all.nr;
+}
+
 static void end(struct feed *feed)
 {
 	epoll_ctl(all.epoll, EPOLL_CTL_DEL, feed->fd, NULL);
@@ -167,7 +172,7 @@ void feed_ready(uint32_t index)
 		return;
 	ended = has_ended(feed);
 	if (feed->from.page)
-		core_forward(&feed->from);
+		core_forward_soon(&feed->from);
 	if (ended)
 		__atomic_store_n(&core_event(feed->event)->kept_ended, true, __ATOMIC_RELEASE);
 	if (ended || !feed->from.page)
@@ -239,7 +244,7 @@ void feeds_kept(uint64_t event, bool group, enum core_kept what)
 		if (!is_meant(feed, event, group) || !is_kept(feed))
 			continue;
 		/* It may have come to its limit. */
-		core_forward(&feed->from);
+		core_forward_soon(&feed->from);
 		if (what == CORE_KEPT_SWITCH)
 			follow_state(feed);
 		if (what == CORE_KEPT_RESET)

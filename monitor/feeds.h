@@ -7,6 +7,7 @@
 #define MONITOR_FEEDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/host.h"
@@ -15,6 +16,8 @@ struct control_message;
 
 void feeds_open(int epoll);
 void feeds_close(void);
+/* At most so many descriptors of theirs are waited for. */
+size_t feeds_nr(void);
 
 /* CONTROL_FED, CONTROL_KEEP, of an event that is there: @fd is taken over. */
 void feed_add(const struct control_message *message, int fd);

@@ -31,6 +31,11 @@ static struct watch *watches;
 static size_t nr_watches;
 static int epoll_of_all = -1;
 
+size_t watches_nr(void)
+{
+	return nr_watches;
+}
+
 static void wait_for_holder(uint32_t page, uint64_t process);
 
 /*

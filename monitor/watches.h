@@ -3,6 +3,7 @@
 #ifndef MONITOR_WATCHES_H
 #define MONITOR_WATCHES_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -10,6 +11,8 @@ struct control_message;
 
 void watches_open(int epoll);
 void watches_close(void);
+/* At most so many descriptors of theirs are waited for. */
+size_t watches_nr(void);
 
 /* CONTROL_WATCH, of @sender: when the process that it names is gone its tasks end. @fd, a pidfd of it or
  * -1, is taken over. */
