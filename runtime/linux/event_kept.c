@@ -8,6 +8,7 @@
 #include "core/core.h"
 #include "core/host.h"
 #include "runtime/linux/control.h"
+#include "runtime/linux/descriptors.h"
 #include "runtime/linux/event_joined.h"
 #include "runtime/linux/event_request.h"
 #include "runtime/linux/proc.h"
@@ -69,13 +70,17 @@ int64_t event_kept_open(const struct event_request *request, uint64_t event)
 {
 	struct core_event *is = core_named(event);
 	union event_attr of = request->attr;
+	int64_t fd, raised;
 
 	leave_ours(&of.attr);
 	follow_leader(&of.attr, is, core_event(is->leader));
 	is->kept_on = !of.attr.disabled;
 	is->kept_on_exec = of.attr.enable_on_exec;
-	return sys(__NR_perf_event_open, &of, request->pid, request->cpu, -1,
-		   (request->flags & PERF_FLAG_PID_CGROUP) | PERF_FLAG_FD_CLOEXEC);
+	fd = sys(__NR_perf_event_open, &of, request->pid, request->cpu, -1,
+		 (request->flags & PERF_FLAG_PID_CGROUP) | PERF_FLAG_FD_CLOEXEC);
+	/* The number is for ours. */
+	raised = fd < 0 ? fd : descriptors_raise((int)fd, true);
+	return raised < 0 ? fd : raised;
 }
 
 int64_t event_keep(int64_t kernels, uint64_t event)

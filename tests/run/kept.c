@@ -791,6 +791,23 @@ static void case_reads_of_one_that_was_joined(void)
 	say_reads(page, id_of(leader));
 }
 
+/* ---- numbers ---- */
+
+/* As of any other descriptor. */
+static void case_numbers(void)
+{
+	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	const int leader = own_event(&first);
+	int members[3];
+
+	for (int i = 0; i < 3; i++) {
+		members[i] = open_event(&second, 0, -1, leader, 0);
+		say("member: %d\n", members[i] - leader);
+	}
+	close(members[1]);
+	say("again: %d\n", open_event(&second, 0, -1, leader, 0) - leader);
+}
+
 /* ---- what is none ---- */
 
 /* Beside whatever group. */
@@ -807,6 +824,7 @@ static void case_of_no_type(void)
 }
 
 const struct test_case cases[] = {
+	{"numbers", case_numbers},
 	{"of_no_type", case_of_no_type},
 	{"come_to_who_looks", case_come_to_who_looks},
 	{"come_to_who_looks_led_by_a_tracepoint", case_come_to_who_looks_led_by_a_tracepoint},
