@@ -2,8 +2,9 @@
 /*
  * Paths that are not what the kernel says. /proc/PID/exe leads to tally-rt and should lead to the
  * program. Every process of a run has its program open under the same number, so
- * /proc/PID/fd/NUMBER in its place does, with the kernel's own checks of who may look. Between an
- * exec and the first of the image's own work the number is that of the handover. To the program neither that one is there nor those of the other descriptors of the runtime.
+ * /proc/PID/fd/NUMBER in its place does, with the kernel's own checks of who may look. (Between an
+ * exec and the image's own first work it is the number that has been handed over.) The program sees
+ * neither that descriptor nor the runtime's others.
  */
 #ifndef RUNTIME_LINUX_FILES_H
 #define RUNTIME_LINUX_FILES_H
