@@ -37,6 +37,9 @@ int64_t event_pass(struct thread *thread, struct syscall *call,
  */
 int64_t event_take_back(struct thread *thread, int fd);
 
+/* The same for the group that @fd is in, because of a ring: whether @fd is ours now. */
+bool event_take_back_group(struct thread *thread, int fd);
+
 /*
  * The BPF program at @program is to run when @event, at @fd, overflows, which it does in the kernel:
  * so the event becomes the kernel's under its number. EINVAL when the kernel has no such event.
