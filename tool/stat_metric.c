@@ -3,7 +3,8 @@
  * Every derived number is a row: the event it stands beside, what that is divided by, and how.
  * Events are known by their encoding, since people rename them; both sides must have counted the
  * same modes, or the quotient would mean nothing. An event without a row gets its rate per second
- * of running time, unless it is a level: occupancy per second means nothing.
+ * of running time, unless it is a level: occupancy per second means nothing. Nor has it a rate if it
+ * is counted in user mode, where programs take longer than they do elsewhere.
  */
 #include "tool/stat_metric.h"
 
@@ -119,9 +120,18 @@ static double find_base(const struct stat_table *table, size_t place, size_t eve
 	return 0;
 }
 
+static bool in_user_mode(const struct stat_table *table, size_t place, size_t event)
+{
+	const enum tally_source source = stat_cell(table, place, event)->value.source;
+
+	return source == TALLY_SOURCE_USER || source == TALLY_SOURCE_MODEL;
+}
+
 /* Clocks tick in every mode, whatever they exclude: any of them measures the time. */
 static double find_nanoseconds(const struct stat_table *table, size_t place, size_t event)
 {
+	if (in_user_mode(table, place, event))
+		return 0;
 	for (size_t i = 0; i < table->nr_events; i++)
 		if (is_clock(&table->events[i]) &&
 		    same_cgroup(&table->events[i], &table->events[event]) &&

@@ -212,6 +212,29 @@ static void test_rate_instead_of_formula(void **state)
 	assert_metric(&f, 1, 3e8, "/sec");
 }
 
+/* Nor a frequency; what of it is divided by other counts is as anywhere. */
+static void test_user_mode_has_no_rate(void **state)
+{
+	static const enum tally_source sources[] = {TALLY_SOURCE_USER, TALLY_SOURCE_MODEL};
+	struct fixture f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
+		start(&f);
+		add(&f, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 300);
+		add(&f, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 1000);
+		f.cells[0].value.source = sources[i];
+		assert_none(&f, 1);
+		start(&f);
+		add(&f, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 300);
+		add(&f, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 1000);
+		f.cells[0].value.source = sources[i];
+		assert_none(&f, 1);
+		add(&f, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 200);
+		assert_metric(&f, 1, 1.5, "insn per cycle");
+	}
+}
+
 static void test_units_have_no_rate(void **state)
 {
 	struct fixture f;
@@ -369,6 +392,7 @@ int main(void)
 		cmocka_unit_test(test_cgroups_must_agree),
 		cmocka_unit_test(test_not_counted),
 		cmocka_unit_test(test_rate_instead_of_formula),
+		cmocka_unit_test(test_user_mode_has_no_rate),
 		cmocka_unit_test(test_units_have_no_rate),
 		cmocka_unit_test(test_mean_of_runs),
 		cmocka_unit_test(test_order),

@@ -73,14 +73,18 @@ static const char *own_unit(const char *text)
 	return NULL;
 }
 
-/* Probes of the kernel, tracepoints and the units of other hardware are the kernel's alone. */
+/* Probes of the kernel, tracepoints and the units of other hardware are the kernel's alone, as is what
+ * counts its code only. */
 static bool user_mode_has(const struct tally_event *event)
 {
 	const struct perf_event_attr *attr = event->attr;
 
-	return !strcmp(event->pmu, "uprobe") || attr->type == PERF_TYPE_HARDWARE ||
-	       attr->type == PERF_TYPE_SOFTWARE || attr->type == PERF_TYPE_HW_CACHE ||
-	       attr->type == PERF_TYPE_RAW || attr->type == PERF_TYPE_BREAKPOINT;
+	if (attr->type == PERF_TYPE_SOFTWARE)
+		return true;
+	return !attr->exclude_user &&
+	       (!strcmp(event->pmu, "uprobe") || attr->type == PERF_TYPE_HARDWARE ||
+		attr->type == PERF_TYPE_HW_CACHE || attr->type == PERF_TYPE_RAW ||
+		attr->type == PERF_TYPE_BREAKPOINT);
 }
 
 /* A right that is missing for the kernel's side alone narrows the event, as it does when it is
@@ -141,8 +145,12 @@ static size_t next_modelled(struct tally_events *events, size_t from)
 {
 	const size_t nr = events ? tally_events_count(events) : 0;
 
-	while (from < nr && !tool_is_modelled(tally_events_at(events, from)->attr))
-		from++;
+	for (; from < nr; from++) {
+		const struct perf_event_attr *attr = tally_events_at(events, from)->attr;
+
+		if (tool_is_modelled(attr) && !attr->exclude_user)
+			break;
+	}
 	return from;
 }
 

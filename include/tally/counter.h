@@ -62,7 +62,8 @@ struct tally_counter;
  * than this kernel has (PERF_FORMAT_LOST before 6.0) the open fails and says so. Members may be
  * closed before or after their leader. On success *@counter is released with tally_counter_close(),
  * which takes NULL too.
- * Errors: those of tally_attr_open(); -ENOMEM.
+ * Errors: those of tally_attr_open(); -ENOMEM; -EOPNOTSUPP where user mode would count it, but for
+ * exclude_user: there it sees nothing else.
  */
 int tally_counter_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 		       struct tally_counter *leader, unsigned long flags,

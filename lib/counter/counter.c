@@ -31,6 +31,24 @@ static enum tally_source ask_source(int fd)
 	return source == ABI_SOURCE_MODEL ? TALLY_SOURCE_MODEL : TALLY_SOURCE_USER;
 }
 
+/* There is no kernel under the virtual PMU: that it has counted nothing of it would be no answer. */
+static bool counts_nothing(const struct tally_counter *counter, const struct perf_event_attr *attr)
+{
+	return attr->exclude_user && attr->type != PERF_TYPE_SOFTWARE &&
+	       counter->source != TALLY_SOURCE_KERNEL;
+}
+
+static int refuse(struct tally_counter *counter, const char *name, struct tally_error *err)
+{
+	close(counter->fd);
+	free(counter);
+	tly_error(err, -EOPNOTSUPP, "cannot open %s: user mode (tally run) sees user code alone",
+		  name ? name : "the event");
+	return tly_error_remedy(
+		err,
+		"count user code instead (modifier u), or count on a machine whose kernel can");
+}
+
 static void join(struct tally_counter *counter, struct tally_counter *leader)
 {
 	struct tally_counter **last = &leader->first;
@@ -74,9 +92,11 @@ int tly_counter_open(const struct perf_event_attr *attr, const char *name,
 		free(c);
 		return code;
 	}
+	c->source = ask_source(c->fd);
+	if (counts_nothing(c, attr))
+		return refuse(c, name, err);
 	if (leader && c->layout.group)
 		ioctl(c->fd, PERF_EVENT_IOC_ID, &c->id);
-	c->source = ask_source(c->fd);
 	if (leader)
 		join(c, leader);
 	*counter = c;

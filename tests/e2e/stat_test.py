@@ -155,6 +155,19 @@ def case_events_of_user_mode_alone_are_counted_there():
     contains(done.stderr, "run the command under 'tally run'")
 
 
+def case_user_mode_says_that_it_sees_no_kernel():
+    """Nothing is started anew for that, and no 0 takes the place of an answer."""
+    text = tally('stat', '--pmu=user', '-e', 'cycles:k,instructions:u,task-clock', '--', 'true').stderr
+    check(re.search(r'<not supported> +cycles:k', text), text)
+    check(re.search(r'[\d,]{5,} +instructions:u +\(counted in user mode\)', text), text)
+    contains(text, 'user mode (tally run) sees user code alone')
+    equal('/sec' in text, False, 'no rate: it would be of the time that user mode takes')
+    done = tally('record', '--pmu=user', '-o', '/dev/null', '-e', 'cycles:k', '--', 'true')
+    check(done.returncode, 'nothing is recorded')
+    contains(done.stderr, 'cannot open cycles:k: user mode (tally run) sees user code alone')
+    equal('user mode counts' in tally('stat', '-e', 'cycles:k', '--', 'true').stderr, False)
+
+
 def case_probes_of_who_may_not_ask_the_kernel():
     need_root()
     with tempfile.TemporaryDirectory() as folder:
