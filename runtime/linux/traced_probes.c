@@ -136,18 +136,24 @@ static char *cut(char **text, char c)
 	return NULL;
 }
 
+static bool read_counter(char **at, uint64_t *counter)
+{
+	*counter = 0;
+	if (**at != '(')
+		return true;
+	++*at;
+	return read_hex(at, counter) && *(*at)++ == ')';
+}
+
+/* A path has no spaces, and may have what looks like a place. */
 static bool read_place(char *text, struct traced *to)
 {
 	for (char *at = text; *at; at++) {
 		char *number = at + 1;
 
-		if (*at != ':' || !read_hex(&number, &to->offset))
+		if (*at != ':' || !read_hex(&number, &to->offset) ||
+		    !read_counter(&number, &to->counter) || (*number && *number != ' '))
 			continue;
-		if (*number == '(') {
-			number++;
-			if (!read_hex(&number, &to->counter) || *number++ != ')')
-				return false;
-		}
 		to->path = text;
 		to->has_arguments = *number;
 		*at = '\0';
@@ -199,6 +205,9 @@ static int64_t become(struct event_request *request, const struct traced *probe)
 	struct perf_event_attr *attr = &request->attr.attr;
 	const uint64_t id = attr->config;
 
+	/* Nobody tells from which folder it was found. */
+	if (*probe->path != '/')
+		return -EOPNOTSUPP;
 	if (!find_file(probe, &request->target.file))
 		return 0;
 	/* Nobody reads registers and memory for them: better none than wrong ones. */

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -128,8 +130,9 @@ static void open_control(void)
 	_exit(0);
 }
 
-/* @behind: the arguments, behind a blank. Returns the event, whose name is @name. */
-static struct perf_event_attr traced(const char *name, int when, const char *behind)
+/* In @path, this program's. @behind: the arguments, behind a blank. Returns the event, whose name is @name. */
+static struct perf_event_attr traced_in(const char *path, const char *name, int when,
+					const char *behind)
 {
 	const struct perf_event_attr place = probe(called, when);
 	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr)};
@@ -138,7 +141,7 @@ static struct perf_event_attr traced(const char *name, int when, const char *beh
 	FILE *file;
 
 	snprintf(text, sizeof(text), "%c:told%d/%s %s:%#llx%s\n", when == RETURN ? 'r' : 'p',
-		 (int)getpid(), name, own_path, (unsigned long long)place.probe_offset, behind);
+		 (int)getpid(), name, path, (unsigned long long)place.probe_offset, behind);
 	need(write(control, text, strlen(text)) == (ssize_t)strlen(text));
 	snprintf(text, sizeof(text), "%s/events/told%d/%s/id", folder(), (int)getpid(), name);
 	file = fopen(text, "re");
@@ -146,6 +149,11 @@ static struct perf_event_attr traced(const char *name, int when, const char *beh
 	fclose(file);
 	attr.config = (uint64_t)id;
 	return attr;
+}
+
+static struct perf_event_attr traced(const char *name, int when, const char *behind)
+{
+	return traced_in(own_path, name, when, behind);
 }
 
 /* It can be taken away a while after nobody has it. */
@@ -195,6 +203,44 @@ static void case_traced(void)
 	forget("back");
 	forget("entry");
 	forget("another");
+}
+
+/* What looks like a place in a path is none; and a path from some folder or other is not taken for one
+ * from here. */
+static void case_traced_paths(void)
+{
+	char folder_of[] = "/tmp/told-XXXXXX", path[64];
+	struct perf_event_attr attr;
+	int fd;
+
+	attr = probe(called, ENTRY);
+	close(own_event(&attr));
+	open_control();
+	need(mkdtemp(folder_of));
+	snprintf(path, sizeof(path), "%s/a:0x5", folder_of);
+	need(!symlink(own_path, path));
+	attr = traced_in(path, "places", ENTRY, "");
+	fd = own_event(&attr);
+	called(1);
+	say_count("with places in the path", fd);
+	close(fd);
+	attr = traced_in(path, "arguments", ENTRY, " n=%di:s32 text=+0x0(%di):x64");
+	fd = own_event(&attr);
+	called(1);
+	say_count("and with arguments", fd);
+	close(fd);
+	need(!chdir(folder_of));
+	attr = traced_in("./a:0x5", "relative", ENTRY, "");
+	need(!chdir("/"));
+	fd = (int)raw(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	called(1);
+	say("not a wrong count: %d\n", fd == -EOPNOTSUPP || (fd >= 0 && count_of(fd) == 1));
+	if (fd >= 0)
+		close(fd);
+	need(!unlink(path) && !rmdir(folder_of));
+	forget("relative");
+	forget("arguments");
+	forget("places");
 }
 
 static int samples(struct ring *ring)
@@ -387,5 +433,6 @@ static void case_errors(void)
 	}
 
 const struct test_case cases[] = {
-	CASE(samples), CASE(traced), CASE(periods), CASE(signals), CASE(errors), {0},
+	CASE(samples), CASE(traced), CASE(traced_paths), CASE(periods), CASE(signals),
+	CASE(errors),  {0},
 };
