@@ -104,10 +104,11 @@ void exec_release(struct task *task)
 
 /*
  * The real call. It is one of the program's, as to signals: one that was noted and not delivered
- * would be lost with the process's memory.
+ * would be lost with the process's memory. Only meanwhile may the page be another's (@hands_over): a
+ * child of vfork(2) that is killed before or after, with locks, is still itself to its parent.
  */
-static int64_t make(struct thread *thread, uint64_t number, uint64_t a, uint64_t b, uint64_t c,
-		    uint64_t d, uint64_t e)
+static int64_t make(struct thread *thread, bool hands_over, uint64_t number, uint64_t a, uint64_t b,
+		    uint64_t c, uint64_t d, uint64_t e)
 {
 	const struct syscall call = {number, {a, b, c, d, e, 0}};
 	int64_t result;
@@ -117,7 +118,9 @@ static int64_t make(struct thread *thread, uint64_t number, uint64_t a, uint64_t
 	faults_executing(thread);
 	faults_end(thread->task); /* whose signals would be the new image's end */
 	signal_before_exec(thread);
+	thread->task->handed_over = hands_over;
 	result = syscall_pass(thread, &call);
+	thread->task->handed_over = false;
 	signal_after_exec(thread);
 	faults_not_executed(thread);
 	return result;
@@ -172,7 +175,6 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 	if (!error && thread) {
 		thread->task->exec_lists = lists.argv;
 		thread->task->exec_lists_size = lists.size;
-		thread->task->handed_over = owner != 0;
 		/* Of a vfork child it is its parent's memory, which stays. */
 		thread->events.views = thread->task->vfork ? 0 : event_maps_owner();
 	}
@@ -181,20 +183,23 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 	else if (!error && thread)
 		tell_before(thread, exec);
 	if (!error) {
-		error = make(thread, __NR_execveat, (uint64_t)descriptors.runtime, (uint64_t) "",
-			     (uint64_t)lists.argv, (uint64_t)lists.envp, AT_EMPTY_PATH);
+		error = make(thread, owner != 0, __NR_execveat, (uint64_t)descriptors.runtime,
+			     (uint64_t) "", (uint64_t)lists.argv, (uint64_t)lists.envp,
+			     AT_EMPTY_PATH);
 		if (error == -ENOSYS || error == -EBADF)
-			error = make(thread, __NR_execve, (uint64_t) "/proc/self/exe",
+			error = make(thread, owner != 0, __NR_execve, (uint64_t) "/proc/self/exe",
 				     (uint64_t)lists.argv, (uint64_t)lists.envp, 0, 0);
+	}
+	/* First: the parent of a child of vfork(2) that is killed meanwhile would free them again. */
+	if (thread) {
+		thread->task->exec_lists = NULL;
+		thread->handed_over = 0;
 	}
 	if (lists.argv)
 		memory_free(lists.argv, lists.size);
 	if (thread) {
-		thread->task->exec_lists = NULL;
-		thread->task->handed_over = false;
 		thread->events.views = 0;
 		tell_of_failure(thread);
-		thread->handed_over = 0;
 	}
 	return error;
 }
@@ -219,10 +224,10 @@ static int64_t go_native(struct thread *thread, const struct exec *exec, uint64_
 	if (exec->native[0] && !only_asks(argv))
 		say("%s is %s: it runs natively", exec->filename, exec->native);
 	descriptors_keep(false);
-	error = make(thread, __NR_execveat, (uint64_t)exec->dirfd, (uint64_t)exec->path, argv, envp,
-		     exec->flags);
+	error = make(thread, false, __NR_execveat, (uint64_t)exec->dirfd, (uint64_t)exec->path,
+		     argv, envp, exec->flags);
 	if (error == -ENOSYS && exec->dirfd == AT_FDCWD && !exec->flags)
-		error = make(thread, __NR_execve, (uint64_t)exec->path, argv, envp, 0, 0);
+		error = make(thread, false, __NR_execve, (uint64_t)exec->path, argv, envp, 0, 0);
 	descriptors_keep(true);
 	return error;
 }

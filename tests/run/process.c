@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Processes: how they are begun by fork(2), vfork(2) and spawning, among threads and in trees. */
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -382,7 +383,51 @@ static void case_killed_as_it_forks(void)
 	say("killed: %d\n", killed);
 }
 
+/* What it hands over to the image that it executes is its own again when there is none. */
+static void case_killed_as_its_exec_fails(void)
+{
+	enum { TOO_LONG = 200000 };
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.exclude_kernel = 1,
+		.inherit = 1,
+	};
+	char *const environment[] = {NULL};
+	char *arguments[] = {"true", calloc(TOO_LONG + 1, 1), NULL};
+	volatile int killed = 0;
+	int ends[2], status;
+
+	map_code();
+	need(!pipe(ends) && arguments[1]);
+	memset(arguments[1], 'x', TOO_LONG);
+	/* Only among events does a page go to the next image. */
+	syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (!fork()) {
+		close(ends[1]);
+		kill_whom_one_is_told(ends[0]);
+	}
+	for (int i = 0; i < 150; i++) {
+		pid_t child = vfork();
+
+		if (!child) {
+			const pid_t self = getpid();
+
+			if (write(ends[1], &self, sizeof(self)) != sizeof(self))
+				_exit(1);
+			for (;;)
+				execve("/proc/self/exe", arguments, environment);
+		}
+		need(waitpid(child, &status, 0) == child);
+		killed = killed + (WIFSIGNALED(status) != 0);
+		execute_new_code();
+	}
+	say("killed: %d\n", killed);
+}
+
 const struct test_case cases[] = {
+	{"killed_as_its_exec_fails", case_killed_as_its_exec_fails},
 	{"killed_as_it_forks", case_killed_as_it_forks},
 	{"two_killed_in_their_parents_memory", case_two_killed_in_their_parents_memory},
 	{"killed_in_its_parents_memory", case_killed_in_its_parents_memory},
