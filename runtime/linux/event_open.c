@@ -122,14 +122,22 @@ static uint64_t kinds_of(unsigned int kind)
 	return core_is_sum(kind) ? core_sum_kinds(kind) : CORE_KIND_BIT(kind);
 }
 
+/* And has to look for beside that. */
+static uint64_t extras_of(const struct core_event *event)
+{
+	if (event->kind == CORE_PROBE || (event->kind == CORE_BREAKPOINT && core_is_stop(event)))
+		return CORE_EXTRA_STOPS;
+	return event->kind == CORE_BREAKPOINT ? CORE_EXTRA_BREAKPOINTS : 0;
+}
+
 /* Whether the thread can count what it has opened for itself; of others it cannot be told. */
 static bool affords(struct thread *thread, const struct core_task *task, uint32_t event)
 {
-	const unsigned int kind = core_event(event)->kind;
+	const struct core_event *is = core_event(event);
 
 	if (task != core_task(thread->page))
 		return true;
-	return tasks_affords(thread, kinds_of(kind), core_event(event)->attr.disabled);
+	return tasks_affords(thread, kinds_of(is->kind), extras_of(is), is->attr.disabled);
 }
 
 /* How fast the clock runs takes longer to find out than many a program runs, so the first event has

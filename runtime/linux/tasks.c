@@ -332,18 +332,20 @@ void tasks_instrument(struct thread *thread)
 	translate_instrument(thread, &does);
 }
 
-bool tasks_affords(struct thread *thread, uint64_t kinds, bool later)
+bool tasks_affords(struct thread *thread, uint64_t kinds, uint64_t extras, bool later)
 {
 	const uint64_t all = CORE_KINDS_EXACT | CORE_KINDS_MODEL;
 	const struct core_task *task = &thread->events;
 	const struct instrumentation does = {
 		.counted = (kinds | task->wanted) & all,
 		.checked = task->sampled & all,
+		.extras = extras | (task->extras & (CORE_EXTRA_BREAKPOINTS | CORE_EXTRA_STOPS)),
 	};
 	bool afforded;
 
 	/* What is exact makes no caches before they are needed, where there is memory for them. */
-	if (!(kinds & all) || (later && !(kinds & CORE_KINDS_MODEL) && !translate_is_short()))
+	if (!(kinds & all || extras) ||
+	    (later && !(kinds & CORE_KINDS_MODEL) && !translate_is_short()))
 		return true;
 	afforded = translate_instrument(thread, &does);
 	tasks_instrument(thread);

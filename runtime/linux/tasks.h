@@ -30,9 +30,9 @@ void tasks_end(struct thread *thread);
 /* All threads of the caller's process. */
 void tasks_end_all(struct thread *thread);
 
-/* Whether there is memory for @thread, the caller, to count @kinds beside what it counts; @later: not from
- * now on. */
-bool tasks_affords(struct thread *thread, uint64_t kinds, bool later);
+/* Whether there is memory for @thread, the caller, to count @kinds and look for @extras beside what it does;
+ * @later: not from now on. */
+bool tasks_affords(struct thread *thread, uint64_t kinds, uint64_t extras, bool later);
 
 /* The caller, @thread, will execute its last instruction, a plain one, once more. */
 void tasks_uncount(struct thread *thread);

@@ -2,6 +2,7 @@
 /* Code that counts where memory below 2 GiB has room for little of it, or none: an error, or counts that
  * are right, for each set of events. Run by `tally run`. */
 #include <errno.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -168,6 +169,72 @@ static int with_room_for_one(void)
 	return measure_all(true);
 }
 
+/* ---- what is looked for ---- */
+
+enum { TIMES = 10 };
+
+static volatile int touched;
+
+static __attribute__((noinline)) void touch(int value)
+{
+	touched = value;
+}
+
+static int open_breakpoint(uint32_t type, const volatile void *at, uint64_t length)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT,
+		.size = sizeof(attr),
+		.bp_type = type,
+		.bp_addr = (uint64_t)at,
+		.bp_len = length,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int measure_breakpoint(int fd)
+{
+	if (fd < 0)
+		return errno == ENOMEM ? NO_MEMORY : WRONG;
+	for (int i = 0; i < TIMES; i++)
+		touch(i);
+	return count_of(fd) == TIMES ? RIGHT : WRONG;
+}
+
+static int of_code_without_room(void)
+{
+	fill(0);
+	return measure_breakpoint(open_breakpoint(HW_BREAKPOINT_X, touch, sizeof(long)));
+}
+
+static int of_data_without_room(void)
+{
+	fill(0);
+	return measure_breakpoint(open_breakpoint(HW_BREAKPOINT_W, &touched, sizeof(touched)));
+}
+
+static int of_both_with_room_for_one(void)
+{
+	int result;
+
+	fill(1);
+	result = measure_breakpoint(open_breakpoint(HW_BREAKPOINT_X, touch, sizeof(long)));
+	return result ? result
+		      : measure_breakpoint(
+				open_breakpoint(HW_BREAKPOINT_W, &touched, sizeof(touched)));
+}
+
+static void what_cannot_be_looked_for_is_told(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(of_code_without_room), NO_MEMORY);
+	assert_int_equal(in_child(of_data_without_room), NO_MEMORY);
+	assert_int_not_equal(in_child(of_both_with_room_for_one), WRONG);
+}
+
 static void one_set_after_another_has_the_room(void **state)
 {
 	(void)state;
@@ -249,6 +316,7 @@ int main(void)
 		cmocka_unit_test(no_count_is_wrong_without_room),
 		cmocka_unit_test(one_set_after_another_has_the_room),
 		cmocka_unit_test(one_set_after_another_has_one_of_two),
+		cmocka_unit_test(what_cannot_be_looked_for_is_told),
 		cmocka_unit_test(who_comes_too_late_is_told),
 	};
 
