@@ -11,6 +11,7 @@
 #include <linux/magic.h>
 #include <linux/perf_event.h>
 #include <linux/stat.h>
+#include <linux/time_types.h>
 
 #include "core/core.h"
 #include "runtime/linux/control.h"
@@ -310,13 +311,37 @@ static int64_t event_fstatfs(struct thread *thread, struct syscall *call, uint64
 	return copy_out(call->args[1], &of, sizeof(of));
 }
 
+/* Whether a path that begins at the event is the event itself, and no other file. */
+static bool is_itself(uint64_t path)
+{
+	char first;
+
+	return !path || (!copy_in(&first, path, sizeof(first)) && !first);
+}
+
+/* As of utimensat(2), of which only libc's headers tell. */
+enum { UTIME_OMIT = (1 << 30) - 2 };
+
+static bool sets_none(uint64_t times)
+{
+	struct __kernel_timespec set[2];
+
+	return times && !copy_in(set, times, sizeof(set)) && set[0].tv_nsec == UTIME_OMIT &&
+	       set[1].tv_nsec == UTIME_OMIT;
+}
+
 /* Its pipe would have them. */
 static int64_t event_has_no_times(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	const int64_t result = syscall_pass(thread, call);
 
 	(void)event;
-	return result ? result : -EOPNOTSUPP;
+	if (result || !is_itself(call->args[1]))
+		return result;
+	/* Then nobody looks at the file. */
+	if ((uint32_t)call->number == __NR_utimensat && sets_none(call->args[2]))
+		return 0;
+	return -EOPNOTSUPP;
 }
 
 /* ---- closing ---- */
@@ -426,6 +451,7 @@ static const struct concerned {
 	[__NR_fstatfs] = {.handler = event_fstatfs},
 	[__NR_fsync] = {.error = EINVAL},
 	[__NR_ftruncate] = {.error = EINVAL},
+	[__NR_futimesat] = {.handler = event_has_no_times},
 	[__NR_ioctl] = {.handler = event_ioctl},
 	[__NR_lseek] = {.handler = event_lseek},
 	[__NR_mmap] = {.handler = event_mmap, .at = 4, .maps = true},

@@ -277,6 +277,8 @@ static void case_of_no_file_system(void)
 {
 	const int fd = own_faults();
 	const struct timespec times[2] = {{1, 0}, {2, 0}}, wrong[2] = {{1, -1}, {2, 0}};
+	const struct timespec neither[2] = {{0, UTIME_OMIT}, {0, UTIME_OMIT}};
+	char path[] = "/tmp/event-XXXXXX";
 	struct statfs of = {0};
 
 	TRY(fstatfs(fd, &of));
@@ -290,6 +292,14 @@ static void case_of_no_file_system(void)
 	TRY(syscall(SYS_utimensat, fd, "", NULL, 0));
 	TRY(syscall(SYS_utimensat, fd, "", NULL, AT_EMPTY_PATH));
 	TRY(syscall(SYS_utimensat, fd, "a", NULL, 0));
+	TRY(syscall(SYS_futimesat, fd, NULL, NULL));
+	TRY(syscall(SYS_futimesat, fd, "a", NULL));
+	TRY(futimens(fd, neither));
+	/* Another file's, although the path is asked for from there. */
+	TRY(syscall(SYS_utimensat, fd, "/proc/self/none", times, 0));
+	need(close(mkstemp(path)) == 0);
+	TRY(syscall(SYS_utimensat, fd, path, times, 0));
+	need(!unlink(path));
 	TRY(syncfs(fd));
 	TRY(fchdir(fd));
 	TRY(flock(fd, LOCK_SH));
