@@ -42,7 +42,8 @@ static bool is_on(const struct core_event *event)
 /* What is ours in it: what it tells beside samples, groups, and where it writes. */
 static void leave_ours(struct perf_event_attr *attr)
 {
-	if (!(attr->sample_type & PERF_SAMPLE_READ))
+	/* In samples alone; the monitor reads one count. */
+	if (!(attr->sample_type & PERF_SAMPLE_READ) || !attr->sample_period)
 		attr->read_format = 0;
 	attr->pinned = attr->exclusive = 0;
 	attr->mmap = attr->mmap2 = attr->mmap_data = attr->build_id = 0;

@@ -639,7 +639,7 @@ static void say_samples(const struct perf_event_mmap_page *page, const uint64_t 
 }
 
 /* Each time that the leader samples, what the tracepoint has counted until then. */
-static void case_read_in_samples(void)
+static void read_in_samples(bool as_leader)
 {
 	struct perf_event_attr leader = breakpoint(), member = tracepoint();
 	struct perf_event_mmap_page *page;
@@ -649,6 +649,11 @@ static void case_read_in_samples(void)
 	leader.sample_period = 1;
 	leader.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_READ;
 	leader.read_format = PERF_FORMAT_GROUP;
+	/* As perf(1) opens what does not sample itself. */
+	if (as_leader) {
+		member.sample_type = leader.sample_type;
+		member.read_format = leader.read_format;
+	}
 	open_group(fds, &leader, &member);
 	page = ring_page(fds[0]);
 	for (int i = 0; i < 2; i++)
@@ -658,6 +663,16 @@ static void case_read_in_samples(void)
 	both(2, 3);
 	say_samples(page, id);
 	say_group("leader", fds[1]);
+}
+
+static void case_read_in_samples(void)
+{
+	read_in_samples(false);
+}
+
+static void case_read_in_samples_asked_of_both(void)
+{
+	read_in_samples(true);
 }
 
 /* Each samples for itself, and both write to one ring. */
@@ -839,6 +854,7 @@ const struct test_case cases[] = {
 	{"on_exec_otherwise", case_on_exec_otherwise},
 	{"leader_modified", case_leader_modified},
 	{"read_in_samples", case_read_in_samples},
+	{"read_in_samples_asked_of_both", case_read_in_samples_asked_of_both},
 	{"samples", case_samples},
 	{"samples_led_by_a_tracepoint", case_samples_led_by_a_tracepoint},
 	{"writes_to_another_ones_ring", case_writes_to_another_ones_ring},
