@@ -63,37 +63,65 @@ static uint64_t *slot_of(const struct near *near, const struct near_page *page, 
 	return near_slot(near, page->key << NEAR_LINES | line);
 }
 
-/* When @page was used last; or some time after @limit, if that is later. */
-static uint64_t last_use(const struct near *near, const struct near_page *page, uint64_t limit)
+static uint64_t line_time(const struct near *near, const struct near_page *page, uint64_t line)
 {
+	return near->times[near_way(near, *slot_of(near, page, line))];
+}
+
+/*
+ * When @page was used last; or some time after @limit, if that is later. Begins with the line that
+ * said so the last time: programs come back to it.
+ */
+static uint64_t last_use(const struct near *near, struct near_page *page, uint64_t limit)
+{
+	const uint64_t from = page->recent;
 	uint64_t last = page->time;
 
-	for_each_line(page->lines, line) {
-		const uint64_t time = near->times[near_way(near, *slot_of(near, page, line))];
+	for_each_line(page->lines >> from | page->lines << (-from & 63), after) {
+		const uint64_t line = near_line(from + after);
+		const uint64_t time = line_time(near, page, line);
 
 		last = time > last ? time : last;
-		if (last > limit)
+		if (last > limit) {
+			page->recent = line;
 			break;
+		}
 	}
 	return last;
 }
 
-/* The two least times of a set, with their ways. */
+/* The two least times of some pages, with their ways. */
 struct least {
 	uint64_t first, second;
 };
 
-static struct least two_oldest(const struct near_page *pages, uint32_t room)
+static inline struct least least_of(struct least one, struct least other)
 {
-	struct least least = {NO_WAY, NO_WAY};
+	return (struct least){
+		near_lesser(one.first, other.first),
+		near_lesser(near_greater(one.first, other.first),
+			    near_lesser(one.second, other.second)),
+	};
+}
 
-	for (uint64_t way = 0; way < room; way++) {
-		const uint64_t time = pages[way].time + way;
-		const uint64_t later = time > least.first ? time : least.first;
+static inline struct least two(const struct near_page *pages, uint64_t way)
+{
+	const uint64_t one = pages[way].time + way, other = pages[way + 1].time + way + 1;
 
-		least.first = near_lesser(time, least.first);
-		least.second = near_lesser(later, least.second);
-	}
+	return (struct least){near_lesser(one, other), near_greater(one, other)};
+}
+
+static inline struct least four(const struct near_page *pages, uint64_t way)
+{
+	return least_of(two(pages, way), two(pages, way + 2));
+}
+
+static inline struct least two_oldest(const struct near_page *pages, uint32_t room)
+{
+	struct least least = four(pages, 0);
+
+	for (uint64_t way = SCAN_KEYS; __builtin_expect(way < room, 0); way += SCAN_KEYS)
+		least = least_of(least, four(pages, way));
 	return least;
 }
 

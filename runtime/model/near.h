@@ -50,7 +50,7 @@ struct near_page {
 	uint64_t key;
 	uint64_t time;
 	uint64_t lines;	 /* that are in slots, as bits */
-	uint64_t unused; /* so that none lies in two lines of the processor below */
+	uint64_t recent; /* one of them that was used late, when that was looked for */
 };
 
 /* Times are multiples of this, so that the way fits below. */
@@ -142,6 +142,11 @@ static inline uint32_t near_ways(const struct near *near, uint64_t set, uint64_t
 static inline uint64_t near_lesser(uint64_t one, uint64_t other)
 {
 	return one < other ? one : other;
+}
+
+static inline uint64_t near_greater(uint64_t one, uint64_t other)
+{
+	return one < other ? other : one;
 }
 
 /* Of four ways from @way on, the least time with its way. */
