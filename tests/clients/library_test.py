@@ -35,7 +35,7 @@ def papi_environment():
     which one to take, whose codes are those of AMD's later ones."""
     if not shutil.which('papi_component_avail'):
         return {}
-    if 'no default PMU found' not in inside('papi_component_avail', timeout=120).stdout:
+    if 'no default PMU found' not in inside('papi_component_avail').stdout:
         return {}
     with open('/proc/cpuinfo') as about:
         if 'AuthenticAMD' not in about.read():
@@ -44,7 +44,7 @@ def papi_environment():
 
 
 def inside_papi(*argv):
-    return inside(*argv, env=papi_environment(), timeout=120)
+    return inside(*argv, env=papi_environment())
 
 
 def papi(*args):
@@ -140,7 +140,7 @@ def case_libpfm4_names_count_exactly():
 def case_rust():
     need('rustc')
     path = os.path.join(FOLDER.name, 'rust')
-    built = run('rustc', '-O', '-o', path, os.path.join(SOURCE, 'client.rs'), timeout=120)
+    built = run('rustc', '-O', '-o', path, os.path.join(SOURCE, 'client.rs'))
     equal(built.returncode, 0, built.stderr)
     equal(inside(path, str(TURNS)).stdout, '%d %d\n' % (2 * TURNS, TURNS))
 
@@ -148,7 +148,7 @@ def case_rust():
 def case_go():
     need('go')
     path = os.path.join(FOLDER.name, 'go')
-    built = run('go', 'build', '-o', path, '.', cwd=os.path.join(SOURCE, 'go'), timeout=240,
+    built = run('go', 'build', '-o', path, '.', cwd=os.path.join(SOURCE, 'go'),
                 env={'GOFLAGS': '-buildvcs=false', 'GOPROXY': 'off'})
     equal(built.returncode, 0, built.stderr)
     # Go interrupts threads that run for long, by a signal whose handler would be counted.

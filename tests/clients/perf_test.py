@@ -503,7 +503,7 @@ def case_probe_places_what_stat_and_record_meet():
     if os.geteuid() or not os.path.exists('/sys/kernel/tracing/uprobe_events'):
         skip('probes are made in the tracing directory, by root')
     group = 'tally%d' % os.getpid()
-    inside('perf', 'probe', '-q', '-x', WORK, '%s:cold=cold' % group, timeout=120)
+    inside('perf', 'probe', '-q', '-x', WORK, '%s:cold=cold' % group)
     try:
         done = inside('perf', 'stat', '-x', ',', '-e', group + ':cold', WORK, '100000')
         equal(number(r'(\d+),,%s:cold' % group, done.stderr), 100)

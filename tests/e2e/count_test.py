@@ -92,7 +92,7 @@ def case_perf_reads_the_branches_that_are_recorded():
         path = os.path.join(folder, 'data')
         done = run(TALLY, 'run', '--', TALLY, 'record', '-o', path, '-e', 'intel_bts//u', TARGET)
         equal(done.returncode, 0, done.stderr)
-        done = run('perf', 'script', '--itrace=b', '-i', path, timeout=60)
+        done = run('perf', 'script', '--itrace=b', '-i', path)
         equal(run(TALLY, 'script', '-i', path).returncode, 0)
         contains(run(TALLY, 'report', '-i', path).stdout, '--itrace=b')
     found = re.findall(r'([0-9a-f]+) \S+ \(\S+\) => +([0-9a-f]+) ', done.stdout)
@@ -133,7 +133,7 @@ def case_the_same_of_who_reads_its_memory_map():
         each = '; '.join('%s stat -x, -o %s/%d -e %s -- sh -c %s' % (
             TALLY, folder, number, names, shlex.quote(reader))
             for number, names in enumerate(events))
-        done = run(*STILL, TALLY, 'run', '--', 'sh', '-c', each, timeout=120)
+        done = run(*STILL, TALLY, 'run', '--', 'sh', '-c', each)
         equal(done.returncode, 0, done.stderr)
         found = []
         for number in range(len(events)):
@@ -144,7 +144,7 @@ def case_the_same_of_who_reads_its_memory_map():
 
 def callgrind(*command):
     done = run('valgrind', '--tool=callgrind', '--callgrind-out-file=/dev/null', *command,
-               env=PLAIN, timeout=120)
+               env=PLAIN)
     equal(done.returncode, 0, done.stderr[-500:])
     line = next(line for line in done.stderr.splitlines() if 'refs:' in line)
     return int(line.split()[-1].replace(',', ''))

@@ -78,7 +78,7 @@ def recording(name):
     with alone(), contextlib.ExitStack() as stack:
         file = stack.enter_context(open(path, 'wb')) if pipe else None
         done = subprocess.run([*command, '--', *WORK], stdout=file, stderr=subprocess.PIPE,
-                              text=True, timeout=60)
+                              text=True, timeout=LIMIT)
     if done.returncode:
         if os.path.exists(path):
             os.unlink(path)
@@ -298,7 +298,7 @@ def case_perf_reads_our_pipes():
         path = recording(name)
         for options in ([], ['-z', '2']):
             with open(path + '.pipe', 'wb') as file:
-                subprocess.run([COPY, *options, path, '-'], stdout=file, check=True, timeout=60)
+                subprocess.run([COPY, *options, path, '-'], stdout=file, check=True, timeout=LIMIT)
             with open(path + '.pipe', 'rb') as file:
                 symbols = has_own_files_only(name)
                 same_text(perf_script('-', symbols, stdin=file), original_script(path, symbols),
@@ -342,7 +342,7 @@ def case_short_writes():
     with open(path + '.slow', 'wb') as file:
         reader = subprocess.Popen([sys.executable, '-c', slow], stdin=read_end, stdout=file)
         os.close(read_end)
-        subprocess.run([COPY, '-w', '1000', path, '-'], stdout=write_end, check=True, timeout=60)
+        subprocess.run([COPY, '-w', '1000', path, '-'], stdout=write_end, check=True, timeout=LIMIT)
         os.close(write_end)
         equal(reader.wait(60), 0)
     same_text(run(DUMP, '-s', path + '.slow').stdout, run(DUMP, '-s', path).stdout, 'samples')
@@ -355,7 +355,7 @@ def case_reader_of_our_pipe_ends():
     read_end, write_end = os.pipe()
     os.close(read_end)
     done = subprocess.run([sys.executable, '-c', code, COPY, path, '-'], stdout=write_end,
-                          stderr=subprocess.PIPE, text=True, timeout=60)
+                          stderr=subprocess.PIPE, text=True, timeout=LIMIT)
     os.close(write_end)
     equal(done.returncode, 1)
     contains(done.stderr, 'writing standard output: Broken pipe')

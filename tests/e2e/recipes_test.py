@@ -66,7 +66,7 @@ def execute(command, expected, directory, environment):
     for tool in ('cc', 'perf', 'setarch'):
         if re.search(r'\b%s ' % tool, command) and not shutil.which(tool):
             return 'needs ' + tool
-    done = subprocess.run(command, shell=True, cwd=directory, env=environment, timeout=120, text=True,
+    done = subprocess.run(command, shell=True, cwd=directory, env=environment, timeout=LIMIT, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     equal(done.returncode, 0, done.stdout)
     if any(BY_ITSELF in line for line in expected) and BY_ITSELF not in done.stdout:

@@ -455,7 +455,7 @@ def case_attached_until_the_target_ends():
         with recorder('-p', str(target.pid)) as child:
             wait_until(lambda: size_of('perf.data') > 20000, 'samples in the file')
             target.stdin.close()
-            said = child.communicate(timeout=30)[1]
+            said = child.communicate(timeout=LIMIT)[1]
             equal(child.returncode, 0, said)
         samples, _ = summary(said)
         equal(len(dump()[0]), samples)
@@ -526,7 +526,7 @@ def case_interrupts_keep_the_results():
             with recorder('-p', str(target.pid), '-m', '2', '-o', 'data') as child:
                 wait_until(lambda: size_of('data') > 10000, 'samples in the file')
                 child.send_signal(number)
-                said = child.communicate(timeout=30)[1]
+                said = child.communicate(timeout=LIMIT)[1]
                 equal(child.returncode, 0, said)
             equal(len(dump('data')[0]), summary(said)[0])
             os.unlink('data')
@@ -538,7 +538,7 @@ def case_signals_are_passed_to_the_command():
         with recorder('-m', '2', '--', 'sh', '-c', script) as child:
             wait_until(lambda: size_of('perf.data') > 10000, 'samples in the file')
             child.send_signal(signal.SIGTERM)
-            said = child.communicate(timeout=30)[1]
+            said = child.communicate(timeout=LIMIT)[1]
             equal(child.returncode, 5, said)
         equal(len(dump()[0]), summary(said)[0])
         # A command that does not listen: the second request ends the recording.
@@ -549,7 +549,7 @@ def case_signals_are_passed_to_the_command():
             time.sleep(0.5) # at once it would be the same request
             check(child.poll() is None, 'ended by the first')
             child.send_signal(signal.SIGINT)
-            said = child.communicate(timeout=30)[1]
+            said = child.communicate(timeout=LIMIT)[1]
             equal(child.returncode, 128 + signal.SIGINT, said)
         equal(len(dump('data')[0]), summary(said)[0])
 
@@ -604,7 +604,7 @@ def case_snapshots():
                 contains(said, 'perf.data.2')
             let_run(target, 0.1)
             child.send_signal(signal.SIGTERM)
-            said = child.communicate(timeout=30)[1]
+            said = child.communicate(timeout=LIMIT)[1]
             equal(child.returncode, 128 + signal.SIGTERM, said)
         files = sorted(os.listdir('.'), key=lambda name: name[len('perf.data.'):] or '~')
         equal(len(files), 3)

@@ -391,7 +391,7 @@ def case_changed_bytes_are_survived():
         patch = {draw.randrange(size - 8): bytes([draw.randrange(256)]) for _ in range(8)}
         for command in 'report', 'script':
             done = subprocess.run([TALLY, command, '-i', copy_of(path, patch=patch)],
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60)
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=LIMIT)
             check(done.returncode in (0, 1), 'status %d of %s' % (done.returncode, patch))
 
 

@@ -172,7 +172,7 @@ def case_what_is_sent_to_the_tool_reaches_the_command():
                                 'while :; do sleep 0.05; done')
     equal(process.stdout.readline(), 'ready\n')
     process.send_signal(signal.SIGTERM)
-    equal(process.communicate(timeout=60)[0], 'got it\n')
+    equal(process.communicate(timeout=LIMIT)[0], 'got it\n')
     equal(process.returncode, 5)
 
 
@@ -181,7 +181,7 @@ def case_the_tool_stops_and_continues_with_the_command():
     pid, status = os.waitpid(process.pid, os.WUNTRACED)
     check(os.WIFSTOPPED(status), 'the tool did not stop')
     process.send_signal(signal.SIGCONT)
-    equal(process.communicate(timeout=60)[0], 'again\n')
+    equal(process.communicate(timeout=LIMIT)[0], 'again\n')
     equal(process.returncode, 0)
 
 
@@ -189,9 +189,9 @@ def case_a_caller_that_ignores_the_end_of_children():
     def ignore():
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
-    done = same('grep', 'SigIgn', '/proc/self/status', preexec_fn=ignore, timeout=20)
+    done = same('grep', 'SigIgn', '/proc/self/status', preexec_fn=ignore)
     check(int(done.stdout.split()[1], 16) & 1 << signal.SIGCHLD - 1, 'SIGCHLD is not ignored')
-    equal(under('sh', '-c', 'exit 6', preexec_fn=ignore, timeout=20).returncode, 6)
+    equal(under('sh', '-c', 'exit 6', preexec_fn=ignore).returncode, 6)
 
 
 def case_ignored_and_blocked_signals_are_inherited():

@@ -440,7 +440,7 @@ def follow_a_pipe():
         check(writer.poll() is None, 'the recording has ended')
         check(any('main+0x' in line for line in shown), shown)
         writer.terminate()
-        rest = reader.communicate(timeout=60)[0]
+        rest = reader.communicate(timeout=LIMIT)[0]
         equal(reader.returncode, 0)
         check(rest.endswith('\n\n'), rest[-100:])
     finally:

@@ -204,7 +204,7 @@ def case_a_run_without_room_for_events_is_one_run():
         for options in ((), ('--pmu=user',)):
             script = 'ulimit %s; exec "$@" 2>&1 | cat' % limit
             done = subprocess.run(['bash', '-c', script, '-', TALLY, 'stat', *options, '-e', 'tally::calls', 'true'],
-                                  stdout=subprocess.PIPE, text=True, timeout=60)
+                                  stdout=subprocess.PIPE, text=True, timeout=LIMIT)
             contains(done.stdout, 'user mode has no room here for events: most likely a limit on memory (ulimit -v)')
             equal(done.stdout.count('no room'), 1)
 
@@ -248,12 +248,12 @@ def case_command_lines_that_contradict_themselves_are_refused():
 
 
 def case_nothing_to_count_is_not_waited_for():
-    done = tally('stat', '-p', str(os.getpid()), '-e', 'r7f7f7f7f', timeout=20)
+    done = tally('stat', '-p', str(os.getpid()), '-e', 'r7f7f7f7f')
     if '<not' not in done.stderr:
         skip('this machine counts r7f7f7f7f')
     equal(done.returncode, 1)
     contains(done.stderr, ' [1] ')
-    done = tally('stat', '-p', str(os.getpid()), '-I', '10000', '-e', 'r7f7f7f7f', timeout=20)
+    done = tally('stat', '-p', str(os.getpid()), '-I', '10000', '-e', 'r7f7f7f7f')
     equal(done.returncode, 1)
     contains(done.stderr, ' [1] ')
 
@@ -314,7 +314,7 @@ def case_interrupted_run_leaves_the_whole_ones():
             time.sleep(0.01)
         time.sleep(0.3)
         watch.send_signal(signal.SIGINT)
-        found = json.loads(watch.communicate(timeout=30)[1])
+        found = json.loads(watch.communicate(timeout=LIMIT)[1])
         c = found['counts'][0]
         equal((found['interrupted'], found['runs'], c['state']), (True, 1, 'counted'))
         equal(c['raw'], c['value'])
@@ -381,7 +381,7 @@ def case_signal_ends_a_command_that_is_no_longer_counted():
     time.sleep(0.2)
     equal(watch.poll(), None)
     watch.send_signal(signal.SIGTERM)
-    watch.communicate(timeout=30)
+    watch.communicate(timeout=LIMIT)
     equal(watch.returncode, 128 + signal.SIGTERM)
 
 
@@ -405,7 +405,7 @@ def case_interrupt_kills_a_command_that_outlives_the_timeout():
     time.sleep(3)
     equal(watch.poll(), None)
     watch.send_signal(signal.SIGINT)
-    found = json.loads(watch.communicate(timeout=30)[1])
+    found = json.loads(watch.communicate(timeout=LIMIT)[1])
     equal((found['interrupted'], found['signal']), (True, signal.SIGKILL))
     check(found['counts'][0]['value'] > 0, found)
 
@@ -437,7 +437,7 @@ def case_running_process_is_counted_until_it_ends():
     wait_until_counted(watch, target)
     target.kill()
     target.wait()
-    found = json.loads(watch.communicate(timeout=30)[1])
+    found = json.loads(watch.communicate(timeout=LIMIT)[1])
     equal(watch.returncode, 0)
     equal((found['target'], found['ids']), ('processes', [target.pid]))
     check(found['counts'][0]['value'] > 0, found)
@@ -449,7 +449,7 @@ def case_interrupt_keeps_the_results():
                              stderr=subprocess.PIPE, text=True)
     wait_until_counted(watch, target)
     watch.send_signal(signal.SIGINT)
-    found = json.loads(watch.communicate(timeout=30)[1])
+    found = json.loads(watch.communicate(timeout=LIMIT)[1])
     target.kill()
     target.wait()
     check(found['interrupted'])
@@ -658,7 +658,7 @@ def on_terminal(*args):
     except OSError:  # Linux: EIO once the other side is closed
         pass
     os.close(master)
-    equal(child.wait(timeout=60), 0)
+    equal(child.wait(timeout=LIMIT), 0)
     return seen.decode()
 
 

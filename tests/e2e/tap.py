@@ -22,6 +22,9 @@ import traceback
 
 TALLY = os.environ.get('TALLY', 'tally')
 
+# Seconds: ends what hangs, and not what a busy machine takes long for.
+LIMIT = 240
+
 CAP_SYS_ADMIN = 21
 CAP_PERFMON = 38
 
@@ -85,7 +88,7 @@ def contains(text, part):
         raise AssertionError('no %r in:\n%s' % (part, text))
 
 
-def run(*argv, timeout=60, **more):
+def run(*argv, timeout=LIMIT, **more):
     """The finished process, with text in stdout and stderr."""
     env = dict(os.environ, LC_ALL='C', **more.pop('env', {}))
     return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -110,7 +113,7 @@ def tally_json(*args, status=0, **more):
     return json.loads(done.stdout)
 
 
-def wait_until(condition, what, seconds=60):
+def wait_until(condition, what, seconds=LIMIT):
     """For what another process brings about: fails only when it never does."""
     end = time.monotonic() + seconds
     while not condition():
