@@ -33,6 +33,7 @@ static bool is_off(const struct core_event *event)
 
 static void enable(const struct core_task *task, struct core_event *event)
 {
+	event->missed = false;
 	if (is_off(event))
 		core_count_state(task, event, CORE_INACTIVE);
 }
@@ -43,6 +44,7 @@ static void enable_group(const struct core_task *task, struct core_event *leader
 
 	/* No time has passed for who is off, and none for anybody whose leader is. */
 	core_for_each_in_group(event, leader) {
+		event->missed = false;
 		if (off || is_off(event))
 			event->stamp = task->now;
 		if (is_off(event))

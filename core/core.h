@@ -194,8 +194,7 @@ int core_pause_output(uint64_t event, bool pause);
 int core_modify(uint64_t event, const struct perf_event_attr *attr);
 int core_prctl(struct core_task *task, bool enable);
 
-/* What read(2) gives: returns the bytes, -ENOSPC when @size is too small, 0 for a pinned event in
- * error. @to: aligned to words; CORE_READ_MAX bytes are enough for everything. */
+/* What read(2) gives: returns the bytes, -ENOSPC when @size is too small, 0 for an event in error. @to: aligned to words; CORE_READ_MAX bytes are enough for everything. */
 #define CORE_READ_MAX (16UL << 10)
 int64_t core_read(uint64_t event, void *to, size_t size);
 
@@ -266,6 +265,16 @@ void core_rotate(void);
  * changed the caller's own events.
  */
 void core_task_update(struct core_task *task);
+
+/*
+ * The caller's: there is no memory for code that does more than @code. Groups that need more are in error,
+ * and what they count for can be read again when it has been enabled again.
+ */
+struct core_code {
+	uint64_t counted, checked; /* kinds; and of which it is stopped when an overflow is due */
+	uint64_t extras;	   /* enum core_extra */
+};
+void core_task_affords(struct core_task *task, const struct core_code *code);
 
 /* The caller's: counter[@kind] has reached 0, or more for those that skid. The program stands
  * where the sample belongs. */

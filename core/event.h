@@ -34,7 +34,7 @@ enum core_state {
 	CORE_OFF,      /* disabled */
 	CORE_INACTIVE, /* enabled, but its task or its group does not run now */
 	CORE_ACTIVE,   /* counts */
-	CORE_ERROR,    /* pinned, and there was no room: reads give 0 bytes */
+	CORE_ERROR,    /* pinned without room, or beyond its code: reads give 0 bytes */
 	CORE_EXITED,   /* its task has ended: the count stays */
 };
 
@@ -77,6 +77,7 @@ struct core_event {
 	bool kept_on;	     /* the kernel's event has been switched on, */
 	bool kept_on_exec;   /* or is by itself when the task executes */
 	bool keeps;	     /* is_kept, or leads one that is */
+	bool missed;	     /* of what was opened: it, or a copy, was beyond its code */
 	uint32_t generation; /* of the slot: an old number is told from a new event */
 	uint64_t id;
 	union {

@@ -308,10 +308,65 @@ static void times_do_not_go_back(void **state)
 	assert_int_equal(after.running, before.running);
 }
 
+/* The caller's code counts nothing, and there is no memory for other code. */
+static void affords_nothing(void)
+{
+	const struct core_code none = {0};
+
+	core_task_affords(fake.task, &none);
+}
+
+static void what_no_child_could_count_is_no_count(void **state)
+{
+	const uint32_t leader = open_inherited(0), member = open_inherited(leader),
+		       other = open_inherited(0);
+	uint64_t words[8];
+
+	(void)state;
+	core_disable(other, false);
+	tree_clone(2, 0);
+	tree_run(2);
+	affords_nothing();
+	assert_int_equal(fake.task->wanted, 0);
+	tree_run(FIRST_PAGE);
+	tree_work(1);
+	assert_int_equal(core_read(leader, words, sizeof(words)), 0);
+	assert_int_equal(core_read(member, words, sizeof(words)), 0);
+	assert_int_equal(tree_value(other), 0); /* it was not to count */
+	tree_run(2);
+	tree_exit();
+	assert_int_equal(core_read(leader, words, sizeof(words)), 0);
+	core_reset(leader, true);
+	assert_int_equal(core_read(leader, words, sizeof(words)), 0);
+	core_enable(leader, false);
+	assert_int_equal(tree_value(leader), 0);
+	assert_int_equal(core_read(member, words, sizeof(words)), 0);
+	core_enable(leader, true);
+	tree_work(10);
+	assert_int_equal(tree_value(leader), 10);
+	assert_int_equal(tree_value(member), 10);
+}
+
+static void who_cannot_count_goes_on_when_enabled(void **state)
+{
+	const uint32_t event = open_inherited(0);
+	uint64_t words[8];
+
+	(void)state;
+	affords_nothing();
+	assert_int_equal(core_event(event)->state, CORE_ERROR);
+	assert_int_equal(core_read(event, words, sizeof(words)), 0);
+	core_enable(event, false);
+	tree_work(5);
+	assert_int_equal(tree_value(event), 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TREE_CASE(children_count_for_the_event),
+		TREE_CASE(what_no_child_could_count_is_no_count),
+		TREE_CASE(who_cannot_count_goes_on_when_enabled),
 		TREE_CASE(what_is_not_inherited_is_not),
 		TREE_CASE(copies_are_in_groups_and_obey),
 		TREE_CASE(a_group_is_read_with_its_copies),

@@ -105,12 +105,24 @@ static void add_copies(struct core_event *event, uint64_t format, uint64_t *to)
 	}
 }
 
+/* Whether what @event tells, of its group it may be, is less than there was. */
+static bool is_in_error(struct core_event *event)
+{
+	if (event->state == CORE_ERROR || event->missed)
+		return true;
+	if (event->attr.read_format & PERF_FORMAT_GROUP)
+		core_for_each_in_group(member, core_leader(event))
+			if (member->missed)
+				return true;
+	return false;
+}
+
 static int64_t read_own(const struct core_hold *hold, uint64_t *to, size_t size)
 {
 	struct core_event *event = hold->event;
 	size_t bytes = core_read_bytes(event->attr.read_format, core_leader(event)->members);
 
-	if (event->state == CORE_ERROR)
+	if (is_in_error(event))
 		return 0;
 	if (size < bytes)
 		return -ENOSPC;

@@ -434,6 +434,48 @@ void core_schedule_all(void)
 	}
 }
 
+/* ---- what cannot be counted ---- */
+
+static bool does_all(const struct core_code *code, struct core_event *leader)
+{
+	struct wanted wants = {0};
+
+	core_for_each_in_group(event, leader)
+		if (event->state == CORE_ACTIVE)
+			add_wanted(event, &wants);
+	return !(wants.kinds & ~code->counted) && !(wants.sampled & ~code->checked) &&
+	       !(wants.extras & ~code->extras);
+}
+
+/* The group is read as a whole, so none of it is as if it had been counted. */
+static void miss(const struct core_task *task, struct core_event *leader)
+{
+	fail(task, leader);
+	core_for_each_in_group(event, leader) {
+		if (core_enabled(event))
+			core_count_state(task, event, CORE_ERROR);
+		if (event->state == CORE_ERROR)
+			__atomic_store_n(&core_opened(event)->missed, true, __ATOMIC_RELAXED);
+	}
+}
+
+void core_task_affords(struct core_task *task, const struct core_code *code)
+{
+	bool keeps = false;
+
+	core_task_lock(task);
+	core_for_each_event(event, task) {
+		if (!is_leader(event) || does_all(code, event))
+			continue;
+		miss(task, event);
+		keeps |= event->keeps;
+	}
+	core_schedule(task);
+	core_task_unlock(task);
+	if (keeps)
+		core_host_kept(0, true, CORE_KEPT_SWITCH);
+}
+
 /* ---- turns ---- */
 
 bool core_crowded(void)

@@ -304,7 +304,8 @@ static bool set_watched(struct thread *thread)
 	return true;
 }
 
-void tasks_instrument(struct thread *thread)
+/* Whether there is memory for that. @stepped: the extras that need each instruction looked at. */
+static bool instrument(struct thread *thread, uint64_t *stepped)
 {
 	const struct core_task *task = &thread->events;
 	/* Branches are told of by the trace that the model is fed with. */
@@ -317,19 +318,45 @@ void tasks_instrument(struct thread *thread)
 		.extras = task->extras & (CORE_EXTRA_BREAKPOINTS | CORE_EXTRA_STOPS),
 	};
 
+	*stepped = 0;
 	if (does.extras & CORE_EXTRA_STOPS && !set_stops(thread))
-		does.extras |= INSTRUMENT_STEPS;
+		*stepped |= CORE_EXTRA_STOPS;
 	if (does.extras & CORE_EXTRA_BREAKPOINTS && !set_watched(thread))
-		does.extras |= INSTRUMENT_STEPS;
+		*stepped |= CORE_EXTRA_BREAKPOINTS;
 	semaphores_follow(thread);
 
-	if (notes_branches(task))
+	if (*stepped || notes_branches(task))
 		does.extras |= INSTRUMENT_STEPS;
 	if (translate_instrument(thread, &does))
-		return;
+		return true;
 	/* Where there is no memory for the model, what is exact is counted all the same. */
 	does.counted &= CORE_KINDS_EXACT;
 	translate_instrument(thread, &does);
+	return false;
+}
+
+void tasks_instrument(struct thread *thread)
+{
+	const uint64_t all = CORE_KINDS_EXACT | CORE_KINDS_MODEL;
+	struct instrumentation does;
+	struct core_code code;
+	uint64_t stepped;
+	bool steps;
+
+	if (instrument(thread, &stepped))
+		return;
+	translate_instrumented(thread, &does);
+	steps = does.extras & INSTRUMENT_STEPS;
+	/* Stacks of branches are shorter, at most. */
+	code = (struct core_code){
+		.counted = does.counted | ~all,
+		.checked = (steps ? all : does.checked) | ~all,
+		.extras = (does.extras & ~(steps ? 0 : stepped)) | CORE_EXTRA_BRANCH_STACK |
+			  CORE_EXTRA_CALL_STACK,
+	};
+	if (does.counted & CORE_KIND_BIT(CORE_BRANCH_MISSES))
+		code.extras |= CORE_EXTRA_TRACE;
+	core_task_affords(&thread->events, &code);
 }
 
 bool tasks_affords(struct thread *thread, uint64_t kinds, uint64_t extras, bool later)
@@ -341,6 +368,7 @@ bool tasks_affords(struct thread *thread, uint64_t kinds, uint64_t extras, bool 
 		.checked = task->sampled & all,
 		.extras = extras | (task->extras & (CORE_EXTRA_BREAKPOINTS | CORE_EXTRA_STOPS)),
 	};
+	uint64_t stepped;
 	bool afforded;
 
 	/* What is exact makes no caches before they are needed, where there is memory for them. */
@@ -348,7 +376,7 @@ bool tasks_affords(struct thread *thread, uint64_t kinds, uint64_t extras, bool 
 	    (later && !(kinds & CORE_KINDS_MODEL) && !translate_is_short()))
 		return true;
 	afforded = translate_instrument(thread, &does);
-	tasks_instrument(thread);
+	instrument(thread, &stepped); /* what cannot be afforded is about to be closed */
 	return afforded;
 }
 

@@ -40,7 +40,8 @@ void tasks_uncount(struct thread *thread);
 /* The slow half of tasks_update(). */
 void tasks_follow(struct thread *thread);
 
-/* The caller's code counts, and stops, as its events want it from now on. */
+/* The caller's code counts, and stops, as its events want it from now on; those for which it cannot are
+ * in error. */
 void tasks_instrument(struct thread *thread);
 
 /*

@@ -429,6 +429,11 @@ bool translate_instrument(struct thread *thread, const struct instrumentation *w
 	return there;
 }
 
+void translate_instrumented(const struct thread *thread, struct instrumentation *does)
+{
+	*does = instrument_home(thread)->does;
+}
+
 void instrument_go_away(struct thread *thread)
 {
 	const struct instrumentation beside = alone(&instrument_home(thread)->does);

@@ -78,6 +78,9 @@ struct instrumentation {
  */
 bool translate_instrument(struct thread *thread, const struct instrumentation *does);
 
+/* What @thread's code does, if there was none for all of that. */
+void translate_instrumented(const struct thread *thread, struct instrumentation *does);
+
 /* Whether there may be no memory for what the next one asks for, as there was none for the last. */
 bool translate_is_short(void);
 

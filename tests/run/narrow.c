@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -310,6 +311,102 @@ static void who_comes_too_late_is_told(void **state)
 		assert_int_equal(in_child(at_once), RIGHT);
 }
 
+/* ---- later, and for others ---- */
+
+static int open_of(pid_t tid, uint64_t config, bool disabled)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_HARDWARE,
+		.size = sizeof(attr),
+		.config = config,
+		.disabled = disabled,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* What is read: all of it, or that there was something that could not be counted. */
+static int is_told(int fd)
+{
+	uint64_t count;
+	const ssize_t got = read(fd, &count, sizeof(count));
+
+	return !got || (got == sizeof(count) && count >= kinds[0].least) ? RIGHT : WRONG;
+}
+
+static pid_t other;
+
+/* It takes all the room that there is, or leaves it. */
+static void *be_other(void *takes)
+{
+	int fds[KINDS] = {-1, -1, -1};
+
+	other = gettid();
+	for (unsigned int i = 1; takes && i < KINDS; i++)
+		fds[i] = open_here(kinds[i].config, i == 1 ? 10007 : 0);
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	work();
+	pthread_barrier_wait(&barrier);
+	for (unsigned int i = 1; takes && i < KINDS; i++)
+		close(fds[i]);
+	pthread_barrier_wait(&barrier);
+	return NULL;
+}
+
+static int enabled_too_late(void)
+{
+	pthread_t thread;
+	int fd, result;
+
+	fill(1);
+	fd = open_of(0, kinds[0].config, true);
+	if (fd < 0)
+		return NO_MEMORY;
+	pthread_barrier_init(&barrier, NULL, 2);
+	pthread_create(&thread, NULL, be_other, &barrier);
+	pthread_barrier_wait(&barrier);
+	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+	work();
+	result = is_told(fd);
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	/* The room is there again, and who enables the event again counts. */
+	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+	work();
+	pthread_join(thread, NULL);
+	return result ? result : count_of(fd) == UINT64_MAX ? NO_MEMORY : is_told(fd);
+}
+
+static int counted_for_another(void)
+{
+	pthread_t thread;
+	int fd, result;
+
+	fill(0);
+	pthread_barrier_init(&barrier, NULL, 2);
+	pthread_create(&thread, NULL, be_other, NULL);
+	pthread_barrier_wait(&barrier);
+	fd = open_of(other, kinds[0].config, false);
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	result = fd < 0 ? NO_MEMORY : is_told(fd);
+	pthread_barrier_wait(&barrier);
+	pthread_join(thread, NULL);
+	/* Nor does it say something else of a thread that has ended. */
+	return result ? result : is_told(fd);
+}
+
+static void who_reads_is_told(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(enabled_too_late), RIGHT);
+	assert_int_equal(in_child(counted_for_another), RIGHT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +415,7 @@ int main(void)
 		cmocka_unit_test(one_set_after_another_has_one_of_two),
 		cmocka_unit_test(what_cannot_be_looked_for_is_told),
 		cmocka_unit_test(who_comes_too_late_is_told),
+		cmocka_unit_test(who_reads_is_told),
 	};
 
 	return cmocka_run_group_tests_name("run: little memory", tests, NULL, NULL);
