@@ -321,6 +321,8 @@ int core_map_ring(struct core_event *event, uint64_t offset, uint64_t size, bool
 
 	if (!size || size % ARENA_PAGE || (event->cpu < 0 && event->attr.inherit))
 		return -EINVAL;
+	if (pages > INT32_MAX)
+		return -ENOMEM;
 	if (offset)
 		return map_aux(event, offset, size, writable, rights);
 	return map_ring(event, pages, writable, rights);

@@ -26,6 +26,10 @@
 #include "runtime/linux/virtual.h"
 #include "runtime/sys.h"
 
+#ifndef __NR_fchmodat2
+#define __NR_fchmodat2 452
+#endif
+
 enum { VECTORS = 1024 };      /* UIO_MAXIOV */
 #define SPLICES UINT64_C(0xf) /* the flags that there are, SPLICE_F_ */
 
@@ -102,11 +106,18 @@ static int64_t event_readv(struct thread *thread, struct syscall *call, uint64_t
 	return total;
 }
 
+/* A place before the beginning is wrong for any file. */
+static int64_t event_has_no_place(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	(void)thread, (void)event;
+	return (int64_t)call->args[3] < 0 ? -EINVAL : -ESPIPE;
+}
+
 /* At the place where the file stands; it has no other. */
 static int64_t event_preadv2(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	if (call->args[3] != UINT64_MAX)
-		return -ESPIPE;
+		return event_has_no_place(thread, call, event);
 	if (call->args[5] & ~(uint64_t)RWF_HIPRI)
 		return -EOPNOTSUPP;
 	return event_readv(thread, call, event);
@@ -191,19 +202,49 @@ static int64_t event_tee(struct thread *thread, struct syscall *call, uint64_t e
 	return call->args[2] ? check_sides(&in, &out) : 0;
 }
 
+/* A pipe takes nothing of nothing. */
+static int64_t send_from_event(const struct side *out, uint64_t size)
+{
+	return out->is_pipe && !size ? 0 : -EINVAL;
+}
+
+/* That it cannot be written to is found when there is something to write; but only of files is it known
+ * whether there is. */
+static int64_t send_to_event(uint64_t fd, int64_t place, uint64_t size)
+{
+	struct stat file;
+	int64_t result;
+	char first;
+
+	if (place < 0)
+		return -EINVAL;
+	if (!size)
+		return 0;
+	if (sys(__NR_fstat, fd, &file) || !(S_ISREG(file.st_mode) || S_ISBLK(file.st_mode)))
+		return -EINVAL;
+	result = sys(__NR_pread64, fd, &first, sizeof(first), place);
+	return result > 0 ? -EINVAL : result;
+}
+
 static int64_t event_sendfile(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	const struct side in = side_of(call->args[1]), out = side_of(call->args[0]);
-	int64_t at;
+	int64_t place = 0;
 
 	(void)thread, (void)event;
-	if (call->args[2] && copy_in(&at, call->args[2], sizeof(at)))
+	if (call->args[2] && copy_in(&place, call->args[2], sizeof(place)))
 		return -EFAULT;
 	if (is_without(&in, O_WRONLY))
 		return -EBADF;
 	if (call->args[2] && (in.is_pipe || event_of_fd(call->args[1])))
 		return -ESPIPE;
-	return check_sides(&in, &out);
+	if (is_without(&out, O_RDONLY))
+		return -EBADF;
+	if (event_of_fd(call->args[1]))
+		return send_from_event(&out, call->args[3]);
+	if (!call->args[2])
+		place = sys(__NR_lseek, call->args[1], 0, SEEK_CUR); /* none: it has no places */
+	return send_to_event(call->args[1], place, call->args[3]);
 }
 
 static int64_t event_vmsplice(struct thread *thread, struct syscall *call, uint64_t event)
@@ -217,17 +258,26 @@ static int64_t event_vmsplice(struct thread *thread, struct syscall *call, uint6
 	return any > 0 ? -EBADF : any;
 }
 
-/* A place before the beginning is wrong for any file. */
-static int64_t event_has_no_place(struct thread *thread, struct syscall *call, uint64_t event)
-{
-	(void)thread, (void)event;
-	return (int64_t)call->args[3] < 0 ? -EINVAL : -ESPIPE;
-}
-
 static int64_t event_lseek(struct thread *thread, struct syscall *call, uint64_t event)
 {
 	(void)thread, (void)event;
 	return (uint32_t)call->args[2] > SEEK_MAX ? -EINVAL : -ESPIPE;
+}
+
+/* What is wrong without regard to the file comes first; after that a pipe has another error. */
+static int64_t event_fallocate(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	const int64_t result = syscall_pass(thread, call);
+
+	(void)event;
+	return result == -EBADF || result == -ESPIPE ? -ENODEV : result;
+}
+
+static int64_t event_pwritev2(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	if (call->args[3] == UINT64_MAX)
+		return -EINVAL;
+	return event_has_no_place(thread, call, event);
 }
 
 /* It may be told what nobody heeds. */
@@ -344,6 +394,19 @@ static int64_t event_has_no_times(struct thread *thread, struct syscall *call, u
 	return -EOPNOTSUPP;
 }
 
+/* fchownat, fchmodat2: whose it is, and who may, cannot be changed. */
+static int64_t event_has_no_owner(struct thread *thread, struct syscall *call, uint64_t event)
+{
+	const bool is_chmod = (uint32_t)call->number == __NR_fchmodat2;
+	const uint64_t flags = (uint32_t)call->args[is_chmod ? 3 : 4];
+
+	(void)event;
+	if (flags & ~(uint64_t)(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) || !(flags & AT_EMPTY_PATH) ||
+	    !call->args[1] || !is_itself(call->args[1]))
+		return syscall_pass(thread, call);
+	return -EOPNOTSUPP;
+}
+
 /* ---- closing ---- */
 
 /*
@@ -442,9 +505,11 @@ static const struct concerned {
 	[__NR_epoll_pwait2] = {.whole = event_epoll_wait},
 	[__NR_epoll_wait] = {.whole = event_epoll_wait},
 	[__NR_fadvise64] = {.handler = event_advised},
-	[__NR_fallocate] = {.error = ENODEV},
+	[__NR_fallocate] = {.handler = event_fallocate},
 	[__NR_fchmod] = {.error = EOPNOTSUPP},
+	[__NR_fchmodat2] = {.handler = event_has_no_owner},
 	[__NR_fchown] = {.error = EOPNOTSUPP},
+	[__NR_fchownat] = {.handler = event_has_no_owner},
 	[__NR_fcntl] = {.handler = event_fcntl},
 	[__NR_fdatasync] = {.error = EINVAL},
 	[__NR_fstat] = {.handler = event_fstat},
@@ -466,11 +531,12 @@ static const struct concerned {
 	[__NR_poll] = {.whole = event_poll},
 	[__NR_ppoll] = {.whole = event_poll},
 	[__NR_pread64] = {.handler = event_has_no_place},
-	[__NR_preadv] = {.error = ESPIPE},
+	[__NR_preadv] = {.handler = event_has_no_place},
 	[__NR_preadv2] = {.handler = event_preadv2},
 	[__NR_pselect6] = {.whole = event_select},
 	[__NR_pwrite64] = {.handler = event_has_no_place},
-	[__NR_pwritev] = {.error = ESPIPE},
+	[__NR_pwritev] = {.handler = event_has_no_place},
+	[__NR_pwritev2] = {.handler = event_pwritev2},
 	[__NR_read] = {.handler = event_read},
 	[__NR_readv] = {.handler = event_readv},
 	[__NR_select] = {.whole = event_select},

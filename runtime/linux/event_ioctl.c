@@ -2,6 +2,8 @@
 #include <asm/errno.h>
 #include <asm/ioctls.h>
 #include <linux/fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <linux/perf_event.h>
 
 #include "abi/control.h"
@@ -230,6 +232,12 @@ int64_t event_ioctl(struct thread *thread, struct syscall *call, uint64_t event)
 		return set_async(event, call->args[0], argument);
 	case FIONBIO:
 		return set_nonblocking(event, argument);
+	/* To the kernel any file has a size of blocks, and nothing in common with another. */
+	case FIGETBSZ:
+	case FICLONE:
+	case FICLONERANGE:
+	case FIDEDUPERANGE:
+	case FS_IOC_FIEMAP:
 	case FIOCLEX:
 	case FIONCLEX:
 		return syscall_pass(thread, call);

@@ -25,6 +25,10 @@
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24
 #endif
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE  103
+#endif
 
 /* More rings than a program has processors times sets of events. */
 enum { MAPS = 4096 };
@@ -282,6 +286,8 @@ static int64_t advise(uint64_t advice)
 	case MADV_PAGEOUT:
 	case MADV_POPULATE_READ:
 	case MADV_POPULATE_WRITE:
+	case MADV_GUARD_INSTALL:
+	case MADV_GUARD_REMOVE:
 		return -EINVAL;
 	default:
 		return EVENT_CALL_OTHER;

@@ -3,6 +3,7 @@
 #include "event_case.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -272,6 +274,64 @@ static void case_other_descriptors(void)
 	TRY(sendfile(99, event, nowhere, 1));
 }
 
+/* That nothing can be written there, or read, is found when there is something to be. */
+static void case_send(void)
+{
+	const int event = own_faults();
+	char path[] = "/tmp/event-XXXXXX";
+	const int file = mkstemp(path), folder = open("/tmp", O_RDONLY);
+	off_t first = 0, end = 5, before = -1;
+	int pipes[2], sockets[2];
+
+	need(file >= 0 && !unlink(path) && write(file, "hello", 5) == 5 && !pipe(pipes));
+	need(!socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
+	TRY(sendfile(event, file, NULL, 0));
+	TRY(sendfile(event, file, NULL, 5));
+	TRY(sendfile(event, file, &first, 5));
+	TRY(sendfile(event, file, &first, 0));
+	TRY(sendfile(event, file, &end, 5));
+	TRY(sendfile(event, file, &before, 0));
+	TRY(sendfile(event, folder, NULL, 0));
+	TRY(sendfile(event, folder, NULL, 1));
+	TRY(sendfile(event, pipes[0], NULL, 0));
+	TRY(sendfile(event, sockets[0], NULL, 0));
+	TRY(sendfile(event, event, NULL, 0));
+	TRY(sendfile(pipes[1], event, NULL, 0));
+	TRY(sendfile(pipes[1], event, NULL, 1));
+	TRY(sendfile(sockets[0], event, NULL, 0));
+	TRY(sendfile(file, event, NULL, 0));
+	say("the file stands at %d\n", (int)lseek(file, 0, SEEK_CUR));
+}
+
+/* What is wrong with a call is found in the order of the kernel. */
+static void case_like_a_file(void)
+{
+	const int fd = own_faults();
+	struct iovec vector = {&(char[8]){0}, 8};
+	int size = 0;
+
+	TRY(fallocate(fd, 0, 0, 0));
+	TRY(fallocate(fd, 0, 0, 1));
+	TRY(fallocate(fd, 0, -1, 1));
+	TRY(fallocate(fd, FALLOC_FL_PUNCH_HOLE, 0, 1));
+	TRY(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 1));
+	TRY(pwritev2(fd, &vector, 1, -1, 0));
+	TRY(pwritev2(fd, &vector, 1, 0, 0));
+	TRY(pwritev2(fd, &vector, 1, -2, 0));
+	TRY(pwritev(fd, &vector, 1, -1));
+	TRY(preadv2(fd, &vector, 1, -2, 0));
+	TRY(preadv(fd, &vector, 1, -1));
+	TRY(fchownat(fd, "", 0, 0, AT_EMPTY_PATH));
+	TRY(fchownat(fd, "", -1, -1, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW));
+	TRY(fchownat(fd, "", 0, 0, AT_EMPTY_PATH | 1));
+	TRY(fchownat(fd, "", 0, 0, 0));
+	TRY(fchownat(fd, "a", 0, 0, AT_EMPTY_PATH));
+	TRY(ioctl(fd, FIGETBSZ, &size));
+	say("blocks of %d\n", size);
+	TRY(ioctl(fd, FICLONE, fd));
+	TRY(ioctl(fd, FICLONE, own_faults()));
+}
+
 /* It has no file system, and no times. */
 static void case_of_no_file_system(void)
 {
@@ -359,6 +419,8 @@ static void case_of_no_type(void)
 
 const struct test_case cases[] = {
 	{"other_descriptors", case_other_descriptors},
+	{"send", case_send},
+	{"like_a_file", case_like_a_file},
 	{"of_no_file_system", case_of_no_file_system},
 	{"locked", case_locked},
 	{"of_no_type", case_of_no_type},

@@ -54,6 +54,8 @@ static void case_map(void)
 	TRY(munmap(ring, RING));
 }
 
+enum { GUARD_INSTALL = 102, GUARD_REMOVE }; /* MADV_ */
+
 /* Whatever is said of a ring's memory, it stays, and leads nowhere else. */
 static void case_map_advised(void)
 {
@@ -66,6 +68,9 @@ static void case_map_advised(void)
 		madvise(ring, RING, advice);
 		madvise(ring, PAGE, advice);
 	}
+	/* Where older kernels know of no guards, it is no advice at all. */
+	TRY(madvise(ring, RING, GUARD_INSTALL));
+	TRY(madvise(ring, RING, GUARD_REMOVE));
 	say("another place: %s\n", result_name(remap_file_pages(ring, PAGE, 0, 1, 0)));
 	say("its page is %s\n", ring->data_offset == PAGE ? "there" : "gone");
 }
@@ -82,6 +87,16 @@ static void case_map_synchronized(void)
 		report("of a page", msync(ring + PAGE, PAGE, flags[i]));
 	}
 	TRY(msync(ring + 1, PAGE, MS_SYNC));
+}
+
+/* More pages than an int can number are more than there can be, whatever their number. */
+static void case_map_too_much(void)
+{
+	const int fd = own_faults();
+
+	TRY_AT(mmap(NULL, 1UL << 43, PROT_READ, MAP_SHARED, fd, 0));
+	TRY_AT(mmap(NULL, 1UL << 46, PROT_READ, MAP_SHARED, fd, 0));
+	TRY_AT(mmap(NULL, 1UL << 42, PROT_READ, MAP_SHARED, fd, 0));
 }
 
 /* At address 0, where the kernel lets somebody have it. */
@@ -351,6 +366,7 @@ const struct test_case cases[] = {
 	{"map_advised", case_map_advised},
 	{"map_synchronized", case_map_synchronized},
 	{"map_at_the_bottom", case_map_at_the_bottom},
+	{"map_too_much", case_map_too_much},
 	{"map_replaced", case_map_replaced},
 	{"map_not_replaced", case_map_not_replaced},
 	{"map_remapped", case_map_remapped},
