@@ -189,7 +189,6 @@ static bool has_id(const struct list *list, const struct traced *probe, uint64_t
 
 /* ---- the event ---- */
 
-/* Not if the file is gone: then it is left to the kernel, which has it open. */
 static bool find_file(const struct traced *probe, struct core_file *to)
 {
 	struct stat file;
@@ -205,11 +204,10 @@ static int64_t become(struct event_request *request, const struct traced *probe)
 	struct perf_event_attr *attr = &request->attr.attr;
 	const uint64_t id = attr->config;
 
-	/* Nobody tells from which folder it was found. */
-	if (*probe->path != '/')
+	/* Nobody tells from which folder it was found; nor, when it is gone, which file it was, that some may still
+	 * execute. The kernel knows, but meets nothing. */
+	if (*probe->path != '/' || !find_file(probe, &request->target.file))
 		return -EOPNOTSUPP;
-	if (!find_file(probe, &request->target.file))
-		return 0;
 	/* Nobody reads registers and memory for them: better none than wrong ones. */
 	if (probe->has_arguments && attr->sample_period && attr->sample_type & PERF_SAMPLE_RAW)
 		return -EOPNOTSUPP;

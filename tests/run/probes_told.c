@@ -205,8 +205,20 @@ static void case_traced(void)
 	forget("another");
 }
 
+/* Somebody may say that he cannot tell. */
+static void say_no_wrong_count(struct perf_event_attr *attr, const char *what)
+{
+	const int fd = (int)raw(SYS_perf_event_open, attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	called(1);
+	say("no wrong count of %s: %d\n", what,
+	    fd == -EOPNOTSUPP || (fd >= 0 && count_of(fd) == 1));
+	if (fd >= 0)
+		close(fd);
+}
+
 /* What looks like a place in a path is none; and a path from some folder or other is not taken for one
- * from here. */
+ * from here, nor one that leads nowhere any more for that of nothing. */
 static void case_traced_paths(void)
 {
 	char folder_of[] = "/tmp/told-XXXXXX", path[64];
@@ -232,12 +244,11 @@ static void case_traced_paths(void)
 	need(!chdir(folder_of));
 	attr = traced_in("./a:0x5", "relative", ENTRY, "");
 	need(!chdir("/"));
-	fd = (int)raw(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	called(1);
-	say("not a wrong count: %d\n", fd == -EOPNOTSUPP || (fd >= 0 && count_of(fd) == 1));
-	if (fd >= 0)
-		close(fd);
+	say_no_wrong_count(&attr, "a relative path");
+	attr = traced_in(path, "gone", ENTRY, "");
 	need(!unlink(path) && !rmdir(folder_of));
+	say_no_wrong_count(&attr, "a path that is gone");
+	forget("gone");
 	forget("relative");
 	forget("arguments");
 	forget("places");
