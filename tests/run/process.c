@@ -274,108 +274,94 @@ static void kill_whom_one_is_told(int from)
 	_exit(0);
 }
 
-static void case_killed_in_its_parents_memory(void)
+/* Begins one, who is told by what is returned. */
+static int begin_killer(void)
 {
-	volatile int killed = 0;
-	int ends[2], status;
+	int ends[2];
 
-	map_code();
 	need(!pipe(ends));
 	if (!fork()) {
 		close(ends[1]);
 		kill_whom_one_is_told(ends[0]);
 	}
+	close(ends[0]);
+	return ends[1];
+}
+
+/* A child of vfork(2) does @what again and again, until it is killed by who is told of it. Whether it was. */
+static bool bear_who_is_killed(int told, void (*what)(void))
+{
+	const pid_t child = vfork();
+	int status;
+
+	if (!child) {
+		const pid_t self = getpid();
+
+		if (write(told, &self, sizeof(self)) != sizeof(self))
+			_exit(1);
+		for (;;)
+			what();
+	}
+	need(waitpid(child, &status, 0) == child);
+	return WIFSIGNALED(status);
+}
+
+static void case_killed_in_its_parents_memory(void)
+{
+	int killed = 0, told;
+
+	map_code();
+	told = begin_killer();
 	for (int i = 0; i < 150; i++) {
-		pid_t child = vfork();
-
-		if (!child) {
-			const pid_t self = getpid();
-
-			if (write(ends[1], &self, sizeof(self)) != sizeof(self))
-				_exit(1);
-			for (;;)
-				execute_new_code();
-		}
-		need(waitpid(child, &status, 0) == child);
-		killed = killed + (WIFSIGNALED(status) != 0);
+		killed += bear_who_is_killed(told, execute_new_code);
 		execute_new_code();
 	}
 	say("killed: %d\n", killed);
 }
 
 /* Of two threads at once: what the one's child leaves is mended while the other's is killed. */
-static void *bear_who_is_killed(void *to)
+static void *bear_many(void *told)
 {
-	volatile int killed = 0;
-	int status;
+	long killed = 0;
 
-	for (int i = 0; i < 150; i++) {
-		pid_t child = vfork();
-
-		if (!child) {
-			const pid_t self = getpid();
-
-			if (write(*(int *)to, &self, sizeof(self)) != sizeof(self))
-				_exit(1);
-			for (;;)
-				execute_new_code();
-		}
-		need(waitpid(child, &status, 0) == child);
-		killed = killed + (WIFSIGNALED(status) != 0);
-	}
-	return (void *)(long)killed;
+	for (int i = 0; i < 150; i++)
+		killed += bear_who_is_killed(*(int *)told, execute_new_code);
+	return (void *)killed;
 }
 
 static void case_two_killed_in_their_parents_memory(void)
 {
-	int ends[2][2];
 	void *killed[2];
 	pthread_t other;
+	int told[2];
 
 	map_code();
-	for (int i = 0; i < 2; i++) {
-		need(!pipe(ends[i]));
-		if (!fork()) {
-			close(ends[i][1]);
-			kill_whom_one_is_told(ends[i][0]);
-		}
-	}
-	need(!pthread_create(&other, NULL, bear_who_is_killed, &ends[1][1]));
-	killed[0] = bear_who_is_killed(&ends[0][1]);
+	for (int i = 0; i < 2; i++)
+		told[i] = begin_killer();
+	need(!pthread_create(&other, NULL, bear_many, &told[1]));
+	killed[0] = bear_many(&told[0]);
 	pthread_join(other, &killed[1]);
 	say("killed: %ld and %ld\n", (long)killed[0], (long)killed[1]);
+}
+
+static void fork_once(void)
+{
+	const pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
 }
 
 /* Who forks has all locks of the memory, and this one's is its parent's. */
 static void case_killed_as_it_forks(void)
 {
-	volatile int killed = 0;
-	int ends[2], status;
+	int killed = 0, told, status;
 
 	map_code();
-	need(!pipe(ends));
-	if (!fork()) {
-		close(ends[1]);
-		kill_whom_one_is_told(ends[0]);
-	}
+	told = begin_killer();
 	for (int i = 0; i < 60; i++) {
-		pid_t child = vfork();
-
-		if (!child) {
-			const pid_t self = getpid();
-
-			if (write(ends[1], &self, sizeof(self)) != sizeof(self))
-				_exit(1);
-			for (;;) {
-				const pid_t its = fork();
-
-				if (!its)
-					_exit(0);
-				waitpid(its, NULL, 0);
-			}
-		}
-		need(waitpid(child, &status, 0) == child);
-		killed = killed + (WIFSIGNALED(status) != 0);
+		killed += bear_who_is_killed(told, fork_once);
 		execute_new_code();
 		status = system("exit 3");
 		need(WEXITSTATUS(status) == 3);
@@ -383,10 +369,20 @@ static void case_killed_as_it_forks(void)
 	say("killed: %d\n", killed);
 }
 
+/* More than an argument may have. */
+static char too_long[200001];
+
+static void fail_to_execute(void)
+{
+	char *const environment[] = {NULL};
+	char *const arguments[] = {"true", too_long, NULL};
+
+	execve("/proc/self/exe", arguments, environment);
+}
+
 /* What it hands over to the image that it executes is its own again when there is none. */
 static void case_killed_as_its_exec_fails(void)
 {
-	enum { TOO_LONG = 200000 };
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
@@ -394,33 +390,15 @@ static void case_killed_as_its_exec_fails(void)
 		.exclude_kernel = 1,
 		.inherit = 1,
 	};
-	char *const environment[] = {NULL};
-	char *arguments[] = {"true", calloc(TOO_LONG + 1, 1), NULL};
-	volatile int killed = 0;
-	int ends[2], status;
+	int killed = 0, told;
 
 	map_code();
-	need(!pipe(ends) && arguments[1]);
-	memset(arguments[1], 'x', TOO_LONG);
+	memset(too_long, 'x', sizeof(too_long) - 1);
 	/* Only among events does a page go to the next image. */
 	syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (!fork()) {
-		close(ends[1]);
-		kill_whom_one_is_told(ends[0]);
-	}
+	told = begin_killer();
 	for (int i = 0; i < 150; i++) {
-		pid_t child = vfork();
-
-		if (!child) {
-			const pid_t self = getpid();
-
-			if (write(ends[1], &self, sizeof(self)) != sizeof(self))
-				_exit(1);
-			for (;;)
-				execve("/proc/self/exe", arguments, environment);
-		}
-		need(waitpid(child, &status, 0) == child);
-		killed = killed + (WIFSIGNALED(status) != 0);
+		killed += bear_who_is_killed(told, fail_to_execute);
 		execute_new_code();
 	}
 	say("killed: %d\n", killed);
