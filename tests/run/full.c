@@ -14,10 +14,11 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "tests/run/in_child.h"
 
 enum { PAGE = 4096, NOBODY = 65534 };
 
@@ -47,19 +48,6 @@ static int counts(int fd)
 
 	return read(fd, &before, sizeof(before)) == sizeof(before) &&
 	       read(fd, &after, sizeof(after)) == sizeof(after) && after > before;
-}
-
-/* What @test returns in a child; -1: the child has not come so far. */
-static int in_child(int (*test)(void))
-{
-	pid_t child = fork();
-	int status;
-
-	assert_true(child >= 0);
-	if (!child)
-		_exit(test());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static int limit(__rlimit_resource_t resource, rlim_t value)

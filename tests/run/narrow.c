@@ -14,10 +14,11 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "tests/run/in_child.h"
 
 #define MIB (1UL << 20)
 #define GIB (1UL << 30)
@@ -126,18 +127,6 @@ static int measure(unsigned int set, uint64_t period)
 	return result;
 }
 
-static int in_child(int (*test)(void))
-{
-	pid_t child = fork();
-	int status;
-
-	assert_true(child >= 0);
-	if (!child)
-		_exit(test());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 /* One after another. @must: of what is counted without the model each can be. */
 static int measure_all(bool must)
 {
@@ -168,6 +157,24 @@ static int with_room_for_one(void)
 {
 	fill(1);
 	return measure_all(true);
+}
+
+static void one_set_after_another_has_the_room(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(with_room_for_one), RIGHT);
+}
+
+static int with_room_for_two(void)
+{
+	fill(2);
+	return measure_all(true);
+}
+
+static void one_set_after_another_has_one_of_two(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(with_room_for_two), RIGHT);
 }
 
 /* ---- what is looked for ---- */
@@ -234,24 +241,6 @@ static void what_cannot_be_looked_for_is_told(void **state)
 	assert_int_equal(in_child(of_code_without_room), NO_MEMORY);
 	assert_int_equal(in_child(of_data_without_room), NO_MEMORY);
 	assert_int_not_equal(in_child(of_both_with_room_for_one), WRONG);
-}
-
-static void one_set_after_another_has_the_room(void **state)
-{
-	(void)state;
-	assert_int_equal(in_child(with_room_for_one), RIGHT);
-}
-
-static int with_room_for_two(void)
-{
-	fill(2);
-	return measure_all(true);
-}
-
-static void one_set_after_another_has_one_of_two(void **state)
-{
-	(void)state;
-	assert_int_equal(in_child(with_room_for_two), RIGHT);
 }
 
 /* ---- at once ---- */
