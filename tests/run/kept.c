@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
-#include <linux/hw_breakpoint.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include <unistd.h>
 
 #include "event_case.h"
+#include "kept_case.h"
 
 #ifndef F_SETSIG
 #define F_SETSIG 10
@@ -34,50 +34,14 @@ enum { LONG = 10000 }; /* ms: what has not come by then does not come */
 
 /* ---- what is counted ---- */
 
-__attribute__((noipa)) static void place(void)
-{
-	__asm__ volatile("nop");
-}
-
-/* A call that neither C library nor runtime make. */
-__attribute__((noipa)) static void call(int times)
-{
-	for (int i = 0; i < times; i++)
-		raw(SYS_getpriority, 0, 0);
-}
-
-static struct perf_event_attr breakpoint(void)
-{
-	return (struct perf_event_attr){
-		.type = PERF_TYPE_BREAKPOINT,
-		.size = sizeof(struct perf_event_attr),
-		.bp_type = HW_BREAKPOINT_X,
-		.bp_addr = (uint64_t)place,
-		.bp_len = sizeof(long),
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-	};
-}
-
 /* Each is a sample of its id. */
 static struct perf_event_attr tracepoint(void)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.size = sizeof(attr),
-		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_IDENTIFIER,
-		.wakeup_events = 1,
-	};
-	FILE *file = fopen("/sys/kernel/tracing/events/syscalls/sys_enter_getpriority/id", "r");
-	unsigned long number;
+	struct perf_event_attr attr = call_tracepoint();
 
-	if (!file || fscanf(file, "%lu", &number) != 1) {
-		say("skip: no tracepoints can be had\n");
-		_exit(0);
-	}
-	fclose(file);
-	attr.config = number;
+	attr.sample_period = 1;
+	attr.sample_type = PERF_SAMPLE_IDENTIFIER;
+	attr.wakeup_events = 1;
 	return attr;
 }
 
@@ -85,7 +49,7 @@ static struct perf_event_attr tracepoint(void)
  * itself. */
 static int open_of(pid_t pid, bool leads, int *other)
 {
-	struct perf_event_attr places = breakpoint(), calls = tracepoint();
+	struct perf_event_attr places = place_breakpoint(), calls = tracepoint();
 	int first, second;
 
 	close(own_event(leads ? &calls : &places));
@@ -95,13 +59,6 @@ static int open_of(pid_t pid, bool leads, int *other)
 	if (other)
 		*other = leads ? second : first;
 	return leads ? first : second;
-}
-
-/* Linux 6.18 lets who comes to a running group of another unit, or is switched on there, count from the next time on
- * that its task gets the processor. */
-static void settle(void)
-{
-	usleep(1000);
 }
 
 /* ---- who does it ---- */
@@ -367,7 +324,7 @@ static void case_signal_by_default(void)
 /* Its own, in the middle of its work. */
 static void case_signals_of_its_own(void)
 {
-	struct perf_event_attr places = breakpoint(), calls = tracepoint();
+	struct perf_event_attr places = place_breakpoint(), calls = tracepoint();
 	int leader = own_event(&places), fd;
 
 	fd = open_event(&calls, 0, -1, leader, 0);
@@ -449,7 +406,8 @@ static void case_task_ends_while_who_reads_waits(void)
  * and on. */
 static void leader_ends(bool leads)
 {
-	struct perf_event_attr first = leads ? tracepoint() : breakpoint(), second = tracepoint();
+	struct perf_event_attr first = leads ? tracepoint() : place_breakpoint(),
+			       second = tracepoint();
 	struct perf_event_mmap_page *page, *of_member;
 	int leader, member;
 
@@ -457,7 +415,7 @@ static void leader_ends(bool leads)
 	leader = own_event(&first);
 	member = open_event(&second, 0, -1, leader, 0);
 	if (leads) {
-		struct perf_event_attr places = breakpoint();
+		struct perf_event_attr places = place_breakpoint();
 
 		need(open_event(&places, 0, -1, leader, 0) >= 0);
 	}
@@ -489,7 +447,7 @@ static void case_tracepoint_that_leads_ends(void)
 /* With the process that had mapped it. */
 static void case_leader_ends_with_a_process(void)
 {
-	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	struct perf_event_attr first = place_breakpoint(), second = tracepoint();
 	int go[2], leader, member;
 	char byte;
 	pid_t child;
@@ -537,7 +495,7 @@ static void say_signals(int fd)
 
 static void case_refresh(void)
 {
-	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	struct perf_event_attr first = place_breakpoint(), second = tracepoint();
 	const int leader = own_event(&first);
 	struct perf_event_mmap_page *page;
 	int member;
@@ -571,7 +529,7 @@ static void case_refresh(void)
 /* Of another process, whose calls are told of by the monitor alone. */
 static void case_refresh_of_another(void)
 {
-	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	struct perf_event_attr first = place_breakpoint(), second = tracepoint();
 	int go[2], leader, member;
 	pid_t child = start_caller(5, go);
 
@@ -593,7 +551,7 @@ static void case_refresh_of_another(void)
 /* It waits for its leader. */
 static void case_refresh_while_the_leader_is_off(void)
 {
-	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	struct perf_event_attr first = place_breakpoint(), second = tracepoint();
 	int leader, member;
 
 	first.disabled = second.disabled = 1;
@@ -643,7 +601,7 @@ static void case_refresh_of_a_leader(void)
 
 static void case_refresh_refused(void)
 {
-	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	struct perf_event_attr first = place_breakpoint(), second = tracepoint();
 	int leader = own_event(&first), member;
 
 	second.sample_period = 0;
@@ -655,32 +613,17 @@ static void case_refresh_refused(void)
 
 /* ---- programs ---- */
 
-static long load_program(uint32_t *id)
+static uint32_t program_id(int program)
 {
-	const struct bpf_insn code[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_TRACEPOINT,
-		.insns = (uint64_t)code,
-		.insn_cnt = 2,
-		.license = (uint64_t) "GPL",
-	};
-	const long fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 	struct bpf_prog_info info = {0};
+	union bpf_attr attr = {
+		.info.bpf_fd = (uint32_t)program,
+		.info.info_len = sizeof(info),
+		.info.info = (uint64_t)&info,
+	};
 
-	if (fd < 0) {
-		say("skip: no BPF programs can be loaded\n");
-		_exit(0);
-	}
-	memset(&attr, 0, sizeof(attr));
-	attr.info.bpf_fd = (uint32_t)fd;
-	attr.info.info_len = sizeof(info);
-	attr.info.info = (uint64_t)&info;
 	need(!syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)));
-	*id = info.id;
-	return fd;
+	return info.id;
 }
 
 static void query(int fd, uint32_t room, uint32_t id)
@@ -695,10 +638,10 @@ static void query(int fd, uint32_t room, uint32_t id)
 
 static void case_query_programs(void)
 {
-	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	struct perf_event_attr first = place_breakpoint(), second = tracepoint();
 	int leader = own_event(&first), member;
-	uint32_t id;
-	const long program = load_program(&id);
+	const int program = load_program(1);
+	const uint32_t id = program_id(program);
 
 	member = open_event(&second, 0, -1, leader, 0);
 	need(member >= 0);
@@ -749,7 +692,7 @@ static struct perf_event_attr reading(void)
 
 static void case_reads(void)
 {
-	struct perf_event_attr first = breakpoint(), second = reading();
+	struct perf_event_attr first = place_breakpoint(), second = reading();
 	struct perf_event_mmap_page *page;
 	int leader = own_event(&first), member;
 	uint64_t words[8];
@@ -774,7 +717,7 @@ static void case_reads(void)
 /* What it had counted before is in it. */
 static void case_reads_of_one_that_was_joined(void)
 {
-	struct perf_event_attr first = reading(), second = breakpoint();
+	struct perf_event_attr first = reading(), second = place_breakpoint();
 	struct perf_event_mmap_page *page;
 	uint64_t words[8];
 	int leader = own_event(&first);
@@ -796,7 +739,7 @@ static void case_reads_of_one_that_was_joined(void)
 /* As of any other descriptor. */
 static void case_numbers(void)
 {
-	struct perf_event_attr first = breakpoint(), second = tracepoint();
+	struct perf_event_attr first = place_breakpoint(), second = tracepoint();
 	const int leader = own_event(&first);
 	int members[3];
 
@@ -813,7 +756,7 @@ static void case_numbers(void)
 /* Beside whatever group. */
 static void case_of_no_type(void)
 {
-	struct perf_event_attr first = breakpoint(), attr = {.size = sizeof(attr)};
+	struct perf_event_attr first = place_breakpoint(), attr = {.size = sizeof(attr)};
 	const int leader = own_event(&first);
 
 	attr.type = 12345;

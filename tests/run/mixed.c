@@ -4,8 +4,6 @@
  * itself: breakpoints on an instruction. Natively both are the kernel's, which so says what is right.
  */
 #include <fcntl.h>
-#include <linux/bpf.h>
-#include <linux/hw_breakpoint.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -21,14 +19,10 @@
 #include <unistd.h>
 
 #include "event_case.h"
+#include "kept_case.h"
 #include "tests/breakpoints.h"
 
 /* ---- what is counted ---- */
-
-__attribute__((noipa)) static void place(void)
-{
-	__asm__ volatile("nop");
-}
 
 static void pass_place(int times)
 {
@@ -36,65 +30,27 @@ static void pass_place(int times)
 		place();
 }
 
-/* A call that neither C library nor runtime make. */
-__attribute__((noipa)) static void call(int times)
-{
-	for (int i = 0; i < times; i++)
-		raw(SYS_getpriority, 0, 0);
-}
-
 static const uint64_t of_group =
 	PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 
 static struct perf_event_attr breakpoint(void)
 {
+	struct perf_event_attr attr = place_breakpoint();
+
 	if (breakpoints_forgotten()) {
 		say("skip: " BREAKPOINTS_FORGOTTEN "\n");
 		_exit(0);
 	}
-	return (struct perf_event_attr){
-		.type = PERF_TYPE_BREAKPOINT,
-		.size = sizeof(struct perf_event_attr),
-		.bp_type = HW_BREAKPOINT_X,
-		.bp_addr = (uint64_t)place,
-		.bp_len = sizeof(long),
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.read_format = of_group,
-	};
-}
-
-static uint64_t tracepoint_number(const char *name)
-{
-	char path[128];
-	unsigned long number;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/id", name);
-	file = fopen(path, "r");
-	if (!file || fscanf(file, "%lu", &number) != 1) {
-		say("skip: no tracepoints can be had\n");
-		_exit(0);
-	}
-	fclose(file);
-	return number;
+	attr.read_format = of_group;
+	return attr;
 }
 
 static struct perf_event_attr tracepoint(void)
 {
-	return (struct perf_event_attr){
-		.type = PERF_TYPE_TRACEPOINT,
-		.size = sizeof(struct perf_event_attr),
-		.config = tracepoint_number("syscalls/sys_enter_getpriority"),
-		.read_format = of_group,
-	};
-}
+	struct perf_event_attr attr = call_tracepoint();
 
-/* Linux 6.18 lets who comes to a running group of another unit, or is switched on there, count from the next time on
- * that its task gets the processor. */
-static void settle(void)
-{
-	usleep(1000);
+	attr.read_format = of_group;
+	return attr;
 }
 
 /* A group of this thread, or the end of the case where one of it cannot be had. */
@@ -399,24 +355,10 @@ static void case_filter(void)
 /* One that has the kernel forget what has happened. */
 static void case_program(void)
 {
-	const struct bpf_insn code[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	union bpf_attr load = {
-		.prog_type = BPF_PROG_TYPE_TRACEPOINT,
-		.insns = (uint64_t)code,
-		.insn_cnt = 2,
-		.license = (uint64_t) "GPL",
-	};
 	struct perf_event_attr leader = breakpoint(), member = tracepoint();
-	const int program = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &load, sizeof(load));
+	const int program = load_program(0);
 	int fds[2];
 
-	if (program < 0) {
-		say("skip: no BPF programs can be loaded\n");
-		return;
-	}
 	/* It has all who count that forget it: who counts the others is not to. */
 	member.config = tracepoint_number("syscalls/sys_enter_getpgrp");
 	open_group(fds, &leader, &member);
