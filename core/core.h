@@ -194,7 +194,8 @@ int core_pause_output(uint64_t event, bool pause);
 int core_modify(uint64_t event, const struct perf_event_attr *attr);
 int core_prctl(struct core_task *task, bool enable);
 
-/* What read(2) gives: returns the bytes, -ENOSPC when @size is too small, 0 for an event in error. @to: aligned to words; CORE_READ_MAX bytes are enough for everything. */
+/* What read(2) gives: returns the bytes, -ENOSPC when @size is too small, 0 for an event in error.
+ * @to: aligned to words; CORE_READ_MAX bytes are enough for everything. */
 #define CORE_READ_MAX (16UL << 10)
 int64_t core_read(uint64_t event, void *to, size_t size);
 
