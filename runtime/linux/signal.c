@@ -108,6 +108,9 @@ static void redirect(struct thread *thread, const siginfo_t *info, struct sigcon
 			thread->task->note.info.si_addr = (void *)regs.rip;
 		thread->regs = regs;
 		context->ip = (uint64_t)translate_run;
+		/* It takes its stack itself, but with the program's, if that is not canonical, some
+		 * processors do not return to it. */
+		context->sp = (uint64_t)thread->stack;
 		context->di = (uint64_t)thread;
 		context->flags = EFLAGS_CLEAN;
 		return;

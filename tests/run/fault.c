@@ -205,6 +205,10 @@ static const char *place(uint64_t address)
 	return out;
 }
 
+/* Not canonical: the kernel cannot come back there everywhere. */
+#define WILD	 0x8000000000000100
+#define NOT_WILD 0x100
+
 static void on_fault(int number, siginfo_t *info, void *context)
 {
 	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -227,6 +231,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
 			say("  %s %s\n", names[i], place(registers[i]));
 	for (int i = 0; i < RSP; i++)
 		registers[i] += 0x100;
+	if ((uint64_t)registers[RSP] == WILD)
+		registers[RSP] = NOT_WILD;
 	registers[RIP] = (greg_t)leave;
 }
 
@@ -353,16 +359,6 @@ static int status_of(void (*run)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* Not canonical: the kernel cannot come back from a signal there everywhere. */
-#define WILD 0x8000000000000100
-
-static void push_wildly(void)
-{
-	before[RSP] = WILD;
-	site = at_push;
-	push();
-}
-
 static void stack(void)
 {
 	before[RSP] = (uint64_t)unmapped + 0x100;
@@ -381,12 +377,10 @@ static void stack(void)
 	AT(return_near);
 	before[RSP] = (uint64_t)unmapped + 0x100;
 	AT(return_pop);
-	if (status_of(push_wildly) == 0) {
-		before[RSP] = WILD;
-		AT(push);
-		before[RSP] = WILD;
-		AT(return_near);
-	}
+	before[RSP] = WILD;
+	AT(push);
+	before[RSP] = WILD;
+	AT(return_near);
 	before[RAX] = (uint64_t)unmapped + 3;
 	AT(push_memory);
 	before[RAX] = (uint64_t)pages + 4096;

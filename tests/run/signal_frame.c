@@ -343,7 +343,80 @@ __attribute__((target("amx-tile"))) static void case_tiles(void)
 	    memcmp(in, out, sizeof(in)) ? "others" : "the same");
 }
 
+/* ---- a stack pointer that is not canonical ---- */
+
+#define NOT_CANONICAL ((greg_t)0x8badf00d5aadc0de)
+
+/* Some processors do not return from the kernel to a program that has one: SIGSEGV then, at the
+ * latest at the next interrupt. On others it goes on to the SIGILL. */
+static void say_stack_pointer(int number, siginfo_t *info, void *context)
+{
+	(void)info;
+	say("%s, the stack pointer is %s\n",
+	    number == SIGILL || number == SIGSEGV ? "a fault" : "something else",
+	    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RSP] == NOT_CANONICAL ? "the same"
+										 : "another");
+	_exit(0);
+}
+
+void illegal(void);
+__asm__(".text\n"
+	"illegal:\n"
+	"	ud2\n");
+
+static void return_to_illegal(int number, siginfo_t *info, void *context)
+{
+	greg_t *to = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	(void)number, (void)info;
+	to[REG_RIP] = (greg_t)illegal;
+	to[REG_RSP] = NOT_CANONICAL;
+}
+
+static void load_stack_pointer(void)
+{
+	__asm__ volatile("mov %0, %%rsp\n"
+			 "	ud2\n"
+			 :
+			 : "r"(NOT_CANONICAL)
+			 : "memory");
+	__builtin_unreachable();
+}
+
+static void return_with_stack_pointer(void)
+{
+	handle(SIGUSR1, return_to_illegal, 0);
+	send_self(SIGUSR1);
+	_exit(4);
+}
+
+static void say_with_stack(const char *what, void (*take)(void))
+{
+	static char room[65536];
+	const stack_t stack = {.ss_sp = room, .ss_size = sizeof(room)};
+	pid_t child = fork();
+
+	if (!child) {
+		need(!sigaltstack(&stack, NULL));
+		handle(SIGILL, say_stack_pointer, SA_ONSTACK);
+		handle(SIGSEGV, say_stack_pointer, SA_ONSTACK);
+		take();
+	}
+	say_end(what, child);
+}
+
+static void case_not_canonical(void)
+{
+	say_with_stack("loaded", load_stack_pointer);
+	say_with_stack("from a frame", return_with_stack_pointer);
+}
+
 const struct test_case cases[] = {
-	{"frame", case_frame},	       {"vectors", case_vectors},	{"tiles", case_tiles},
-	{"sigreturn", case_sigreturn}, {"no_handler", case_no_handler}, {NULL, NULL},
+	{"frame", case_frame},
+	{"vectors", case_vectors},
+	{"tiles", case_tiles},
+	{"sigreturn", case_sigreturn},
+	{"not_canonical", case_not_canonical},
+	{"no_handler", case_no_handler},
+	{NULL, NULL},
 };
