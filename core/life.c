@@ -393,16 +393,34 @@ static void reschedule(struct core_task *task)
 	core_task_unlock(task);
 }
 
+/*
+ * It counts where it leads to, so what stops to count for where it came from is not to see it, unless
+ * somebody has looked since. Where the kernel tells of moves, this is one of those.
+ */
+static void move(struct core_task *task)
+{
+	const uint64_t known = core_counter_read(task, CORE_CPU_MIGRATIONS);
+	bool is_new;
+
+	core_task_lock(task);
+	core_counter_raise(task, CORE_CPU_MIGRATIONS, ++task->moves);
+	is_new = core_counter_read(task, CORE_CPU_MIGRATIONS) != known;
+	task->counter[CORE_CPU_MIGRATIONS] -= is_new;
+	core_schedule(task);
+	task->counter[CORE_CPU_MIGRATIONS] += is_new;
+	core_task_unlock(task);
+}
+
 void core_task_cpu(struct core_task *task, int cpu)
 {
-	bool moved = task->cpu >= 0 && cpu != task->cpu;
+	const bool moved = task->cpu >= 0;
 
 	if (cpu == task->cpu)
 		return;
 	task->cpu = cpu;
 	if (moved)
-		task->counter[CORE_CPU_MIGRATIONS]++;
-	if (task->bound)
+		move(task);
+	else if (task->bound)
 		reschedule(task);
 }
 

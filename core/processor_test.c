@@ -30,6 +30,45 @@ static void an_event_of_a_processor_counts_there(void **state)
 	assert_int_equal(core_counter_read(fake.task, CORE_CPU_MIGRATIONS), 1);
 }
 
+/* Where the kernel tells of them, too, and where it does not. */
+static void moves_count_where_they_lead(bool told)
+{
+	struct perf_event_attr attr = test_instructions();
+	uint32_t any, here, there;
+
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_CPU_MIGRATIONS;
+	attr.exclude_kernel = 0;
+	any = tree_open(&attr, fake.task, -1, 0);
+	here = tree_open(&attr, fake.task, 0, 0);
+	there = tree_open(&attr, fake.task, 1, 0);
+	for (int move = 1; move <= 3; move++) {
+		fake.software[CORE_CPU_MIGRATIONS] += told;
+		core_task_cpu(fake.task, move % 2);
+	}
+	assert_int_equal(tree_value(any), 3);
+	assert_int_equal(tree_value(here), 1);
+	assert_int_equal(tree_value(there), 2);
+	/* and once, if somebody has looked before it is noticed */
+	fake.software[CORE_CPU_MIGRATIONS] += told;
+	tree_value(any);
+	core_task_cpu(fake.task, 0);
+	assert_int_equal(tree_value(any), 4);
+	assert_int_equal(tree_value(here) + tree_value(there), 4);
+}
+
+static void moves_that_the_kernel_tells_of_count_where_they_lead(void **state)
+{
+	(void)state;
+	moves_count_where_they_lead(true);
+}
+
+static void moves_that_are_seen_count_where_they_lead(void **state)
+{
+	(void)state;
+	moves_count_where_they_lead(false);
+}
+
 /* It may run for long without a system call, at which it would see where. */
 static void who_is_bound_looks_where_it_runs(void **state)
 {
@@ -182,6 +221,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TREE_CASE(an_event_of_a_processor_counts_there),
+		TREE_CASE(moves_that_the_kernel_tells_of_count_where_they_lead),
+		TREE_CASE(moves_that_are_seen_count_where_they_lead),
 		TREE_CASE(who_is_bound_looks_where_it_runs),
 		TREE_CASE(an_event_for_all_counts_all),
 		TREE_CASE(who_traces_the_caller_is_in_no_event_for_all),

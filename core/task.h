@@ -69,6 +69,7 @@ struct core_task {
 	uint64_t process;    /* likewise of all threads of a process */
 	uint64_t name_space; /* in which pid and tid are, as an inode; 0: not known */
 	int32_t cpu;	     /* where it ran when last looked; -1: not known yet */
+	uint64_t moves;	     /* how often it was elsewhere than when last looked */
 	uint32_t parent;     /* page of the task that began it */
 	bool told;	     /* its parent's events know of it, */
 	bool told_where;     /* and in which name spaces it is */
