@@ -254,7 +254,8 @@ def case_record_by_frequency():
 
 
 def case_record_of_cycles_as_precise_as_can_be():
-    path, _ = record('-e', 'cycles:ppp')
+    # By frequency it has the more samples of its start the longer that waits for the processor.
+    path, _ = record('-e', 'cycles:ppp', turns=10 * TURNS)
     check_profile(report(path))
     done = perf('script', '-i', path, '-F', 'comm,event,ip,sym')
     lines = done.stdout.splitlines()
