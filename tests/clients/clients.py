@@ -2,6 +2,8 @@
 """What the scripts of this folder share: programs written for the kernel's perf_event_open(2), by
 people who have never heard of us, inside `tally run`. HOST says on what kind of host: one that
 lets perf_event_open be, or one whose filter refuses it."""
+import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -22,6 +24,20 @@ def need(*programs):
     for program in programs:
         if not shutil.which(program):
             skip('%s is not installed' % program)
+
+
+@contextlib.contextmanager
+def tracing_alone():
+    """Meanwhile no other of these scripts places probes in the tracing directory, of which there is one,
+    or counts what is there."""
+    try:
+        file = open('/sys/kernel/tracing/README')
+    except OSError:
+        yield
+        return
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def inside(*argv, status=0, **more):

@@ -150,7 +150,8 @@ def case_stat_knows_each_event_of_the_PMU_by_its_bare_name():
 def case_own_tests_of_parsing_and_of_reading_without_a_system_call():
     # rdpmc, names of events, time from the time stamp counter
     parts = ['4.2', '4.3', '6.3', '6.4', '6.6', '6.7', '71.1', '71.2']
-    said = ''.join(perf('test', test, status=None).stderr for test in ('4', '6', '71'))
+    with tracing_alone():
+        said = ''.join(perf('test', test, status=None).stderr for test in ('4', '6', '71'))
     if any(os.path.isdir(path + '/tracing/events/syscalls')
            for path in ('/sys/kernel', '/sys/kernel/debug')):  # perf has mounted them where it may
         parts.append('6.1')
@@ -504,15 +505,16 @@ def case_probe_places_what_stat_and_record_meet():
     if os.geteuid() or not os.path.exists('/sys/kernel/tracing/uprobe_events'):
         skip('probes are made in the tracing directory, by root')
     group = 'tally%d' % os.getpid()
-    inside('perf', 'probe', '-q', '-x', WORK, '%s:cold=cold' % group)
-    try:
-        done = inside('perf', 'stat', '-x', ',', '-e', group + ':cold', WORK, '100000')
-        equal(number(r'(\d+),,%s:cold' % group, done.stderr), 100)
-        path = path_of('probe.data')
-        inside('perf', 'record', '-q', '-o', path, '-e', group + ':cold', WORK, '100000')
-        equal(run('perf', 'script', '-i', path).stdout.count(group + ':cold: ('), 100)
-    finally:
-        inside('perf', 'probe', '-q', '-d', group + ':*', status=None)
+    with tracing_alone():
+        inside('perf', 'probe', '-q', '-x', WORK, '%s:cold=cold' % group)
+        try:
+            done = inside('perf', 'stat', '-x', ',', '-e', group + ':cold', WORK, '100000')
+            equal(number(r'(\d+),,%s:cold' % group, done.stderr), 100)
+            path = path_of('probe.data')
+            inside('perf', 'record', '-q', '-o', path, '-e', group + ':cold', WORK, '100000')
+            equal(run('perf', 'script', '-i', path).stdout.count(group + ':cold: ('), 100)
+        finally:
+            inside('perf', 'probe', '-q', '-d', group + ':*', status=None)
 
 
 def case_sched_record_sees_the_program_switched():
