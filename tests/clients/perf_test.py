@@ -482,9 +482,10 @@ def case_stat_of_a_group_with_trace_points():
 
 def case_record_of_a_group_with_trace_points():
     need_trace_points()
-    for events in ('{%s,%s}', '{%s,%s}:S'):
-        path, _ = record('-e', events % ('cpu/instructions,period=100003/u',
-                                         'sched:sched_process_exec'))
+    # Of each processor there is a group otherwise: who moves before the first sample has executed in the other.
+    for events, *how in ('{%s,%s}',), ('{%s,%s}:S', '--per-thread'):
+        path, _ = record(*how, '-e', events % ('cpu/instructions,period=100003/u',
+                                               'sched:sched_process_exec'))
         done = perf('script', '-i', path, '-F', 'event')
         lines = done.stdout.split()
         instructions = lines.count('cpu/instructions,period=100003/u:')
