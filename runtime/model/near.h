@@ -13,7 +13,7 @@
  *					   |
  *	times	| time | time | ... |	<--+		one a way, of each set
  *	keys	| page's way << NEAR_KEY_BITS | key | ...
- *	pages	| key, time, lines in slots | ...	one a way, of each set of the TLB
+ *	pages	| key, time, lines in slots, a late one | ...	one a way, of each set of the TLB
  *
  * A place is that of the time among the words of the model. Who knows the key takes it away, and
  * what is left is the place, or too large for one.
