@@ -436,7 +436,7 @@ static void set_action(struct padded_attr *attr, uint32_t action)
 static int64_t open_padded(const struct padded_attr *attr, uint32_t group)
 {
 	const struct core_target target = {.task = fake.task, .cpu = -1};
-	int64_t opened = core_open(&attr->attr, &target, group, 0, &all_rights);
+	int64_t opened = test_open(&attr->attr, &target, group, 0, &all_rights);
 
 	if (opened > 0)
 		core_opened_by(fake.task, true);

@@ -160,11 +160,12 @@ struct core_target {
 };
 
 /*
- * @attr: all CORE_ATTR_SIZE bytes, checked. @group: the name of group_fd, 0 for -1. Returns the
- * event's index.
+ * @attr: all CORE_ATTR_SIZE bytes, checked. @group: the name of group_fd, 0 for -1. @event: is given
+ * its name. The index alone would not do: until it has a descriptor another thread may end it, with
+ * their process, and the slot be another's while this one goes on.
  */
-int64_t core_open(const struct perf_event_attr *attr, const struct core_target *target,
-		  uint64_t group, unsigned long flags, const struct core_rights *rights);
+int core_open(const struct perf_event_attr *attr, const struct core_target *target, uint64_t group,
+	      unsigned long flags, const struct core_rights *rights, uint64_t *event);
 
 /*
  * @task, the caller's, has given what it opened last a descriptor; or, if not @kept, has none for
@@ -172,9 +173,12 @@ int64_t core_open(const struct perf_event_attr *attr, const struct core_target *
  */
 void core_opened_by(struct core_task *task, bool kept);
 
-/* The last descriptor of @event is gone, if it is still that of this generation: it may have ended
- * with who was about to open it. */
-void core_close(uint32_t event, uint32_t generation);
+/* Its descriptor is the pipe of that number. */
+void core_set_pipe(uint64_t event, uint64_t inode);
+
+/* The last descriptor of @event is gone, if that is still there: it may have ended with who was about
+ * to open it. */
+void core_close(uint64_t event);
 
 /* PERF_EVENT_IOC_ID and PERF_FORMAT_ID. */
 uint64_t core_event_id(uint64_t event); /* 0: it is closed */

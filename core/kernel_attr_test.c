@@ -104,7 +104,7 @@ static int ask_core(struct request *request)
 		result = core_open_check(&padded.attr, request->all ? -1 : 0, request->cpu, 0,
 					 &test.rights);
 	if (!result)
-		result = core_open(&padded.attr, &target, groups[request->group], 0, &test.rights);
+		result = test_open(&padded.attr, &target, groups[request->group], 0, &test.rights);
 	if (result < 0)
 		return (int)-result;
 	tree_close((uint32_t)result);

@@ -235,7 +235,7 @@ static void open_one(void)
 			  group ? group->fd : -1, PERF_FLAG_FD_CLOEXEC);
 	err = fd < 0 ? -errno : 0;
 	SAME("attr", 0, core_attr_check(&padded.attr, attr.size, true, &all_rights));
-	event = core_open(&padded.attr, &where, group ? group->event : 0, 0, &all_rights);
+	event = test_open(&padded.attr, &where, group ? group->event : 0, 0, &all_rights);
 	/* kernels before 6.18 have another error for a leader whose task has ended */
 	if (event == -ENODEV)
 		SAME("open in a group that has ended", !!err, true);

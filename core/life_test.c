@@ -116,18 +116,19 @@ static void the_creator_may_go_first(void **state)
 static void an_event_is_closed_once(void **state)
 {
 	struct perf_event_attr attr = test_instructions();
-	uint32_t event, other, generation;
+	uint32_t event, other;
+	uint64_t first;
 
 	(void)state;
 	event = tree_open(&attr, core_task(FIRST_PAGE), -1, 0);
-	generation = core_event(event)->generation;
-	core_close(event, generation);
-	core_close(event, generation);
+	first = core_name(event, core_event(event)->generation);
+	core_close(first);
+	core_close(first);
 	assert_int_equal(core_tree()->events, 0);
 	event = tree_open(&attr, core_task(FIRST_PAGE), -1, 0);
 	other = tree_open(&attr, core_task(FIRST_PAGE), -1, 0);
 	assert_int_not_equal(event, other);
-	core_close(event, generation);
+	core_close(first);
 	tree_work(10);
 	assert_int_equal(tree_value(event), 10);
 }
@@ -160,16 +161,16 @@ static void a_page_of_another_is_not_measured(void **state)
 	struct core_task *task = tree_clone(2, 0);
 	struct core_target target = {.task = task, .tid = task->tid, .cpu = -1};
 	struct padded_attr padded = test_padded(&attr);
-	int64_t event = core_open(&padded.attr, &target, 0, 0, &rights);
+	int64_t event = test_open(&padded.attr, &target, 0, 0, &rights);
 
 	(void)state;
 	assert_true(event > 0);
 	tree_close((uint32_t)event);
 	task->tid++;
-	assert_int_equal(core_open(&padded.attr, &target, 0, 0, &rights), -ESRCH);
+	assert_int_equal(test_open(&padded.attr, &target, 0, 0, &rights), -ESRCH);
 	task->tid--;
 	core_task_exit(task);
-	assert_int_equal(core_open(&padded.attr, &target, 0, 0, &rights), -ESRCH);
+	assert_int_equal(test_open(&padded.attr, &target, 0, 0, &rights), -ESRCH);
 }
 
 /* Who stops may have a lock. */
@@ -344,26 +345,24 @@ static void copies_are_enabled_and_removed_on_exec_too(void **state)
 
 /*
  * Opens an event that gets no descriptor of the opener's: it is gone already, as that of somebody
- * who has been killed, and a copy for @child has the slot. Returns what it is a copy of.
+ * who has been killed, and a copy for @child has the slot. Returns what it is a copy of; @name: what was
+ * opened.
  */
-static uint32_t lose_what_is_opened(struct core_task *opener, uint32_t child)
+static uint32_t lose_what_is_opened(struct core_task *opener, uint32_t child, uint64_t *name)
 {
 	struct perf_event_attr attr = inherited();
 	const struct core_target target = {.task = opener, .cpu = -1};
-	uint32_t parent = tree_open(&attr, fake.task, -1, 0), lost;
+	uint32_t parent = tree_open(&attr, fake.task, -1, 0);
 	struct padded_attr padded;
-	int64_t event;
 
 	attr = test_instructions();
 	padded = test_padded(&attr);
 	tree_run(core_page(opener));
-	event = core_open(&padded.attr, &target, 0, 0, &all_rights);
-	assert_true(event > 0);
-	lost = (uint32_t)event;
-	tree_close(lost);
+	assert_int_equal(core_open(&padded.attr, &target, 0, 0, &all_rights, name), 0);
+	core_close(*name);
 	tree_run(FIRST_PAGE);
 	tree_clone(child, 0);
-	assert_int_equal(core_event(lost)->parent, parent);
+	assert_int_equal(core_named(*name)->parent, parent);
 	return parent;
 }
 
@@ -390,7 +389,8 @@ static void check_copies_of(uint32_t parent, uint32_t page)
 static void who_ends_while_opening_closes_no_other_event(void **state)
 {
 	struct core_task *opener = tree_clone(2, 0);
-	uint32_t parent = lose_what_is_opened(opener, 3);
+	uint64_t lost;
+	uint32_t parent = lose_what_is_opened(opener, 3, &lost);
 
 	(void)state;
 	core_task_exit(opener);
@@ -400,10 +400,27 @@ static void who_ends_while_opening_closes_no_other_event(void **state)
 static void who_cannot_open_closes_no_other_event(void **state)
 {
 	struct core_task *opener = tree_clone(2, 0);
-	uint32_t parent = lose_what_is_opened(opener, 3);
+	uint64_t lost;
+	uint32_t parent = lose_what_is_opened(opener, 3, &lost);
 
 	(void)state;
 	core_opened_by(opener, false);
+	check_copies_of(parent, 3);
+}
+
+/* A thread may get on with it for a while when another one ends their process. */
+static void who_goes_on_opening_what_is_gone_closes_no_other_event(void **state)
+{
+	struct core_task *opener = tree_clone(2, 0);
+	uint64_t lost;
+	uint32_t parent = lose_what_is_opened(opener, 3, &lost);
+
+	(void)state;
+	core_task_exit(opener);
+	core_set_pipe(lost, 4711);
+	assert_int_equal(core_named(lost)->inode, 0);
+	core_opened_by(opener, true);
+	core_close(lost);
 	check_copies_of(parent, 3);
 }
 
@@ -444,7 +461,7 @@ static void what_was_being_opened_goes_on_while_it_is_mapped(void **state)
 
 	(void)state;
 	tree_run(2);
-	event = core_open(&padded.attr, &target, 0, 0, &all_rights);
+	event = test_open(&padded.attr, &target, 0, 0, &all_rights);
 	assert_true(event > 0);
 	tree_run(FIRST_PAGE);
 	assert_true(fake_ring_map((uint32_t)event, 0, 2 * ARENA_PAGE, true, &all_rights) > 0);
@@ -466,6 +483,7 @@ int main(void)
 		TREE_CASE(an_event_is_closed_once),
 		TREE_CASE(who_ends_while_opening_closes_no_other_event),
 		TREE_CASE(who_cannot_open_closes_no_other_event),
+		TREE_CASE(who_goes_on_opening_what_is_gone_closes_no_other_event),
 		TREE_CASE(nothing_is_done_to_what_has_been_closed),
 		TREE_CASE(what_was_being_opened_goes_on_while_it_is_mapped),
 		TREE_CASE(who_was_killed_ends_like_others),

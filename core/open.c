@@ -309,8 +309,8 @@ static void install_copies(struct core_event *event, struct core_event *leader)
 
 /* @group: the leader's name; 0: the event is to be by itself. @output: of whose ring it is to have;
  * 0: nobody's. What is refused leaves no trace in a group, as copies of that would show. */
-static int64_t create(struct core_event *like, const struct core_target *target, uint64_t group,
-		      uint64_t output)
+static int create(struct core_event *like, const struct core_target *target, uint64_t group,
+		  uint64_t output, uint64_t *name)
 {
 	struct core_event *leader = group ? core_named(group) : NULL, *event;
 	struct core_task *caller = core_host_task();
@@ -358,7 +358,8 @@ static int64_t create(struct core_event *like, const struct core_target *target,
 	install(target->task ? target->task : core_everybody(), event, leader);
 	if (event->everybody)
 		install_copies(event, leader);
-	return core_index(event);
+	*name = core_name(core_index(event), event->generation);
+	return 0;
 }
 
 int core_group_check(uint64_t group)
@@ -366,15 +367,14 @@ int core_group_check(uint64_t group)
 	return core_named(group)->state == CORE_EXITED ? -ENODEV : 0;
 }
 
-int64_t core_open(const struct perf_event_attr *attr, const struct core_target *target,
-		  uint64_t group, unsigned long flags, const struct core_rights *rights)
+int core_open(const struct perf_event_attr *attr, const struct core_target *target, uint64_t group,
+	      unsigned long flags, const struct core_rights *rights, uint64_t *name)
 {
 	const uint64_t leader = flags & PERF_FLAG_FD_NO_GROUP ? 0 : group;
 	const uint64_t output = flags & PERF_FLAG_FD_OUTPUT ? group : 0;
 	struct core_target where = *target;
 	struct core_event event = {0};
-	int64_t index;
-	int kind;
+	int kind, err;
 
 	if (group && core_group_check(group))
 		return -ENODEV;
@@ -396,17 +396,14 @@ int64_t core_open(const struct perf_event_attr *attr, const struct core_target *
 	event.hardware = core_encoding_is_hardware(&event.attr);
 
 	core_tree_lock();
-	index = create(&event, &where, leader, output);
+	err = create(&event, &where, leader, output, name);
 	core_tree_unlock();
-	if (index > 0 && output) {
-		int err = core_set_output((uint32_t)index, output);
-
-		if (err) {
-			core_close((uint32_t)index, core_event((uint32_t)index)->generation);
-			return err;
-		}
-	}
-	return index;
+	if (err || !output)
+		return err;
+	err = core_set_output(*name, output);
+	if (err)
+		core_close(*name);
+	return err;
 }
 
 void core_opened_by(struct core_task *task, bool kept)
@@ -425,14 +422,24 @@ void core_opened_by(struct core_task *task, bool kept)
 	core_tree_unlock();
 }
 
-void core_close(uint32_t index, uint32_t generation)
+void core_close(uint64_t name)
 {
-	struct core_event *event = core_event(index);
+	struct core_event *event = core_named(name);
 
 	core_tree_lock();
-	if (core_is_named(event, core_name(index, generation)))
+	if (core_is_named(event, name))
 		core_close_event(event);
 	core_tree_unlock();
+}
+
+void core_set_pipe(uint64_t name, uint64_t inode)
+{
+	struct core_hold hold;
+
+	if (!core_hold(&hold, name))
+		return;
+	__atomic_store_n(&hold.event->inode, inode, __ATOMIC_RELEASE);
+	core_hold_end(&hold);
 }
 
 void core_continue(uint64_t name, uint64_t id, const struct core_count *count)

@@ -29,7 +29,7 @@ static int64_t try(const struct perf_event_attr *attr, const struct core_probe *
 	const struct core_target target = {.task = fake.task, .cpu = -1, .file = place->file};
 	struct padded_attr padded = test_padded(attr);
 
-	return core_open(&padded.attr, &target, 0, 0, &all_rights);
+	return test_open(&padded.attr, &target, 0, 0, &all_rights);
 }
 
 static uint32_t open_at(const struct core_probe *place, uint64_t when)

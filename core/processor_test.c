@@ -200,7 +200,7 @@ static void a_cgroup_counts_its_tasks(void **state)
 	const struct core_target target = {.cpu = 0, .cgroup = 1002}; /* the fake's: a pid */
 	struct padded_attr padded = test_padded(&attr);
 	uint32_t event =
-		(uint32_t)core_open(&padded.attr, &target, 0, PERF_FLAG_PID_CGROUP, &all_rights);
+		(uint32_t)test_open(&padded.attr, &target, 0, PERF_FLAG_PID_CGROUP, &all_rights);
 
 	(void)state;
 	tree_clone(2, 0);

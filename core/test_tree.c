@@ -90,7 +90,7 @@ void tree_run(uint32_t page)
 
 void tree_close(uint32_t event)
 {
-	core_close(event, core_event(event)->generation);
+	core_close(event);
 }
 
 void tree_exit(void)
@@ -123,6 +123,15 @@ struct padded_attr test_padded(const struct perf_event_attr *attr)
 	return padded;
 }
 
+int64_t test_open(const struct perf_event_attr *attr, const struct core_target *target,
+		  uint64_t group, unsigned long flags, const struct core_rights *rights)
+{
+	uint64_t event;
+	const int err = core_open(attr, target, group, flags, rights, &event);
+
+	return err ? err : (int64_t)(uint32_t)event;
+}
+
 static int64_t open_at(const struct perf_event_attr *attr, struct core_task *task, int cpu,
 		       uint32_t group)
 {
@@ -136,7 +145,7 @@ static int64_t open_at(const struct perf_event_attr *attr, struct core_task *tas
 		err = core_open_check(&padded.attr, task ? task->tid : -1, cpu, 0, &all_rights);
 	if (err)
 		return err;
-	opened = core_open(&padded.attr, &target, group, 0, &all_rights);
+	opened = test_open(&padded.attr, &target, group, 0, &all_rights);
 	if (opened > 0 && fake.task)
 		core_opened_by(fake.task, true);
 	return opened;

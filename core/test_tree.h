@@ -54,6 +54,10 @@ void tree_rotate(void);
 /* The caller executes @instructions, which take as many microseconds. */
 void tree_work(uint64_t instructions);
 
+/* core_open() where nobody else closes anything: the index, or the error. */
+int64_t test_open(const struct perf_event_attr *attr, const struct core_target *target,
+		  uint64_t group, unsigned long flags, const struct core_rights *rights);
+
 /* Opens @attr for @task, NULL for all; fails the test when that fails. */
 uint32_t tree_open(const struct perf_event_attr *attr, struct core_task *task, int cpu,
 		   uint32_t group);

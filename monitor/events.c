@@ -184,7 +184,7 @@ static void close_event(uint32_t event)
 	const bool keeps = core_event(event)->keeps;
 
 	close_pipe(pipe);
-	core_close(event, pipe->generation);
+	core_close(core_name(event, pipe->generation));
 	feeds_closed(event, pipe->generation);
 	if (keeps)
 		feeds_without_leader(event);
@@ -215,7 +215,7 @@ static void opened(const struct control_message *message)
 	if (fd < 0 || !room_for_pipe(message->event)) {
 		if (fd >= 0)
 			close(fd);
-		core_close(message->event, message->generation);
+		core_close(core_name(message->event, message->generation));
 		return;
 	}
 	/* The slot's last event may have ended with who was about to open it. */

@@ -179,23 +179,23 @@ int64_t event_fd_of(uint64_t event, int64_t guess)
 	return -EBADF;
 }
 
-int64_t event_fd_make(uint32_t event, bool cloexec)
+int64_t event_fd_make(uint64_t event, bool cloexec)
 {
 	struct control_message message = {
 		.what = CONTROL_OPEN,
-		.event = event,
-		.generation = core_event(event)->generation,
+		.event = (uint32_t)event,
+		.generation = (uint32_t)(event >> 32),
 	};
 	const int64_t fd = control_pipe(cloexec, &message.inode);
 
 	if (fd < 0)
 		return fd;
-	core_event(event)->inode = message.inode;
+	core_set_pipe(event, message.inode);
 	if (!control_send(&message, -1)) {
 		sys(__NR_close, fd);
 		return -ENODEV;
 	}
-	remember((uint64_t)fd, core_name(event, message.generation));
+	remember((uint64_t)fd, event);
 	return fd;
 }
 

@@ -21,10 +21,10 @@ uint64_t event_of_fd(uint64_t fd);
 uint64_t event_known(uint64_t fd);
 
 /*
- * Makes the descriptor of @event, closed on exec if @cloexec, and tells the monitor. Returns it or
- * a negative errno value; then the event is still to be closed.
+ * Makes the descriptor of the event of that name, closed on exec if @cloexec, and tells the
+ * monitor. Returns it or a negative errno value; then the event is still to be closed.
  */
-int64_t event_fd_make(uint32_t event, bool cloexec);
+int64_t event_fd_make(uint64_t event, bool cloexec);
 
 /*
  * A number that grows: what is noted of a descriptor has the one of then, and who closes takes one

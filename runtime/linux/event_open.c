@@ -131,9 +131,9 @@ static uint64_t extras_of(const struct core_event *event)
 }
 
 /* Whether the thread can count what it has opened for itself; of others it cannot be told. */
-static bool affords(struct thread *thread, const struct core_task *task, uint32_t event)
+static bool affords(struct thread *thread, const struct core_task *task, uint64_t event)
 {
-	const struct core_event *is = core_event(event);
+	const struct core_event *is = core_named(event);
 
 	if (task != core_task(thread->page))
 		return true;
@@ -175,11 +175,11 @@ static int64_t make(const struct event_request *request, uint64_t event)
 	int64_t fd, kernels, error;
 
 	if (!request->target.kept)
-		return event_fd_make((uint32_t)event, cloexec);
+		return event_fd_make(event, cloexec);
 	kernels = event_kept_open(request, event);
 	if (kernels < 0)
 		return kernels;
-	fd = event_fd_make((uint32_t)event, cloexec);
+	fd = event_fd_make(event, cloexec);
 	error = fd < 0 ? fd : event_keep(kernels, event);
 	if (error && fd >= 0) {
 		sys(__NR_close, fd);
@@ -201,7 +201,8 @@ static int64_t find_probe(struct event_request *request)
 int64_t event_open(struct thread *thread, struct event_request *request)
 {
 	need_clock();
-	int64_t event, fd, error = find_group(request, thread);
+	int64_t fd, error = find_group(request, thread);
+	uint64_t event;
 
 	if (!error)
 		error = find_target(request, thread);
@@ -215,16 +216,15 @@ int64_t event_open(struct thread *thread, struct event_request *request)
 		leave_tracers(thread);
 	}
 	watch(thread, request);
-	event = core_open(&request->attr.attr, &request->target, request->group, request->flags,
-			  &request->rights);
-	if (event < 0)
-		return event;
+	error = core_open(&request->attr.attr, &request->target, request->group, request->flags,
+			  &request->rights, &event);
+	if (error)
+		return error;
 	fd = -ENOMEM;
-	if (affords(thread, request->target.task, (uint32_t)event))
-		fd = make(request,
-			  core_name((uint32_t)event, core_event((uint32_t)event)->generation));
+	if (affords(thread, request->target.task, event))
+		fd = make(request, event);
 	if (fd >= 0)
-		event_feed(core_name((uint32_t)event, core_event((uint32_t)event)->generation));
+		event_feed(event);
 	if (fd >= 0 && !request->target.task)
 		tasks_watch_all();
 	core_opened_by(core_task(thread->page), fd >= 0);

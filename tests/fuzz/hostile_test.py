@@ -53,6 +53,40 @@ def end_all():
                 pass
 
 
+def stat_of(pid):
+    """Name, state, parent, and the processor time in ticks."""
+    with open('/proc/%d/stat' % pid) as stat:
+        name, rest = stat.read().split('(', 1)[1].rsplit(') ', 1)
+    fields = rest.split()
+    return name, fields[0], int(fields[1]), int(fields[11]) + int(fields[12])
+
+
+def tree_of(root):
+    """@root and all below it, as far as they can still be looked at."""
+    parents = {}
+    for name in os.listdir('/proc'):
+        try:
+            if name.isdigit():
+                parents[int(name)] = stat_of(int(name))[2]
+        except (OSError, IndexError):
+            pass
+    found = [root]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found
+
+
+def what_they_do(root):
+    """Who runs, and where the others wait: of a run that does not end."""
+    for pid in tree_of(root):
+        try:
+            name, state, _, ticks = stat_of(pid)
+            with open('/proc/%d/wchan' % pid) as wchan:
+                yield '%d %s %s %s, %d ticks' % (pid, name, state, wchan.read(), ticks)
+        except (OSError, IndexError):
+            pass
+
+
 def in_use(arena_use, pid):
     said = subprocess.run([arena_use, str(pid)], stdout=subprocess.PIPE, text=True)
     return {name: int(value) for name, value in map(str.split, said.stdout.splitlines())}
@@ -102,13 +136,21 @@ def run(prefix, hostile, arena_use, seed, seconds):
     process = subprocess.Popen(prefix + [hostile, str(seed), str(seconds)], text=True,
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT)
-    signal.signal(signal.SIGALRM, lambda *_: os.kill(process.pid, signal.SIGKILL))
+    hang = []
+
+    def give_up(*_):
+        hang.extend(what_they_do(process.pid))
+        process.kill()
+
+    signal.signal(signal.SIGALRM, give_up)
     signal.alarm(LIMIT)
     wrong = talk(process, arena_use)
     status = process.wait()
     signal.alarm(0)
     end_all()
-    if status:
+    if hang:
+        wrong.append('it went on for %d s: %s' % (LIMIT, '; '.join(hang)))
+    elif status:
         wrong.append('it ended with %d' % status)
     return wrong
 
