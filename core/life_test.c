@@ -424,6 +424,19 @@ static void who_goes_on_opening_what_is_gone_closes_no_other_event(void **state)
 	check_copies_of(parent, 3);
 }
 
+static void who_has_been_ended_opens_nothing(void **state)
+{
+	const struct perf_event_attr attr = test_instructions();
+	struct core_task *other = core_task(FIRST_PAGE), *opener = tree_clone(2, 0);
+
+	(void)state;
+	tree_run(2);
+	core_task_exit(opener);
+	assert_int_equal(tree_refused(&attr, other, -1, 0), ESRCH);
+	assert_int_equal(tree_refused(&attr, NULL, 0, 0), ESRCH);
+	assert_int_equal(core_tree()->events, 0);
+}
+
 /* Whoever has looked a number up may come after who has closed it. */
 static void nothing_is_done_to_what_has_been_closed(void **state)
 {
@@ -484,6 +497,7 @@ int main(void)
 		TREE_CASE(who_ends_while_opening_closes_no_other_event),
 		TREE_CASE(who_cannot_open_closes_no_other_event),
 		TREE_CASE(who_goes_on_opening_what_is_gone_closes_no_other_event),
+		TREE_CASE(who_has_been_ended_opens_nothing),
 		TREE_CASE(nothing_is_done_to_what_has_been_closed),
 		TREE_CASE(what_was_being_opened_goes_on_while_it_is_mapped),
 		TREE_CASE(who_was_killed_ends_like_others),

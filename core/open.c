@@ -318,6 +318,9 @@ static int create(struct core_event *like, const struct core_target *target, uin
 
 	if (target->error)
 		return target->error;
+	/* Another thread has ended their process: nobody would close what gets no descriptor. */
+	if (caller && !caller->live)
+		return -ESRCH;
 	/* Somebody else may have its page by now. */
 	if (target->task &&
 	    (!target->task->live || (target->tid && target->task->tid != target->tid)))
