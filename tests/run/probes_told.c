@@ -43,6 +43,9 @@ static const struct perf_event_header *next(struct ring *ring)
 	return header;
 }
 
+/* Of the raw data's flags: somebody else was to have the processor just then. */
+enum { RESCHED = 0x02 | 0x04 | 0x20 };
+
 struct sample {
 	struct perf_event_header header;
 	uint64_t ip;
@@ -89,8 +92,8 @@ __attribute__((noipa)) static void say_samples(struct perf_event_attr attr, int 
 		    (unsigned long)s->address, (unsigned long)s->period);
 		say("%lu frames, %ld, first %d\n", (unsigned long)s->frames, (long)s->user,
 		    s->first == s->ip);
-		say("raw %u bytes, %d %u, pid %d\n", s->raw_size, s->type - type, s->flags,
-		    s->raw_pid == (uint32_t)getpid());
+		say("raw %u bytes, %d %u, pid %d\n", s->raw_size, s->type - type,
+		    s->flags & ~RESCHED, s->raw_pid == (uint32_t)getpid());
 		say("function %d, returned to %d\n", met[0] == entry, met[1] == s->ip);
 		regs = (const uint64_t *)((const char *)s + s->header.size) - 3;
 		say("registers %lu, ip %d", (unsigned long)regs[0], regs[2] == s->ip);
