@@ -36,6 +36,28 @@ static void pause_for_a_look(void)
 	nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
 }
 
+/*
+ * Threads that were asked to stop and may do so at any time, or never: without locks they run on, and
+ * wait for a child of vfork(2), which the kernel does not let them be asked out of; or have ended as the
+ * first of their process, whose end is told with that of the last one.
+ */
+static pid_t late[64];
+static size_t nr_late;
+
+static bool is_late(pid_t tid)
+{
+	for (size_t i = 0; i < nr_late; i++)
+		if (late[i] == tid)
+			return true;
+	return false;
+}
+
+static void expect(pid_t tid)
+{
+	if (!is_late(tid) && nr_late < sizeof(late) / sizeof(*late))
+		late[nr_late++] = tid;
+}
+
 /* What /proc/PID/task/TID/stat says: false if there is no such thread. */
 static bool look_at(pid_t pid, pid_t tid, char *state, pid_t *parent)
 {
@@ -79,11 +101,25 @@ static int signal_of(int status)
 	return status >> 16 ? 0 : WSTOPSIG(status);
 }
 
+/* Soon, or it is expected. False: it is not there, or not yet. */
+static bool await_stop(pid_t tid, pid_t pid, int *status)
+{
+	pid_t found = 0;
+
+	for (int left = LOOKS; left && !(found = waitpid(tid, status, __WALL | WNOHANG)); left--)
+		pause_for_a_look();
+	if (found == tid)
+		return WIFSTOPPED(*status);
+	/* Who executes becomes the first thread of its process. */
+	expect(found ? pid : tid);
+	return false;
+}
+
 /*
  * Until it has no lock, or is stopped by something else, which is in @status then. Who is stopped
  * already must not be interrupted: it would be stopped once more. False: it is gone.
  */
-static bool let_run(pid_t tid, uint32_t owner, int *looks, int *status)
+static bool let_run(pid_t tid, pid_t pid, uint32_t owner, int *looks, int *status)
 {
 	ptrace(PTRACE_CONT, tid, NULL, (long)signal_of(*status));
 	for (; *looks > 0 && core_has_lock(owner); --*looks) {
@@ -92,31 +128,58 @@ static bool let_run(pid_t tid, uint32_t owner, int *looks, int *status)
 		pause_for_a_look();
 	}
 	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-	return waitpid(tid, status, __WALL) == tid && WIFSTOPPED(*status);
+	return await_stop(tid, pid, status);
 }
 
-static void help(pid_t tid, uint32_t owner)
+static void help(pid_t tid, pid_t pid, uint32_t owner)
 {
 	int status, looks = LOOKS;
 	bool there;
 
+	if (nr_late == sizeof(late) / sizeof(*late))
+		return;
 	/* It may have gone on meanwhile. */
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
 		return;
-	there = waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status);
+	there = await_stop(tid, pid, &status);
 	for (int i = 0; there && looks > 0 && i < ROUNDS && core_has_lock(owner); i++)
-		there = let_run(tid, owner, &looks, &status);
+		there = let_run(tid, pid, owner, &looks, &status);
 	if (there)
 		ptrace(PTRACE_DETACH, tid, NULL, (long)signal_of(status));
+}
+
+bool halted_let_go(pid_t tid, int status)
+{
+	return is_late(tid) && !ptrace(PTRACE_DETACH, tid, NULL, (long)signal_of(status));
+}
+
+/* What it finds is left for who waits for the process: it may be a child of ours, and not traced. */
+void halted_look(void)
+{
+	for (size_t i = 0; i < nr_late;) {
+		siginfo_t now = {0};
+		const int error =
+			waitid(P_PID, (id_t)late[i], &now, WSTOPPED | WNOHANG | WNOWAIT | __WALL);
+
+		if (!error && now.si_code != CLD_TRAPPED) {
+			i++;
+			continue;
+		}
+		if (!error)
+			ptrace(PTRACE_DETACH, late[i], NULL,
+			       (long)(now.si_status >> 8 ? 0 : now.si_status));
+		late[i] = late[--nr_late];
+	}
 }
 
 void halted_help(uint32_t owner)
 {
 	const uint32_t page = ARENA_OWNER_PAGE(owner);
 
+	halted_look();
 	if (page && page <= arena_used() && core_has_lock(owner) && arena_owner_there(owner) &&
 	    is_stopped(page))
-		help(core_task(page)->tid, owner);
+		help(core_task(page)->tid, core_task(page)->pid, owner);
 }
 
 static void help_for_long(uint32_t owner)

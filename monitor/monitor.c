@@ -183,6 +183,8 @@ static bool look_after(pid_t child, int *status)
 	while (waitpid(child, status, WNOHANG | WUNTRACED) == child) {
 		if (!WIFSTOPPED(*status))
 			return true;
+		if (halted_let_go(child, *status))
+			continue;
 		/* For as long as that is we cannot help who waits for it. */
 		halted_help_all(child);
 		raise(SIGSTOP);
@@ -212,10 +214,12 @@ static void take_signals(int signals, pid_t child)
 	struct signalfd_siginfo info;
 
 	while (read(signals, &info, sizeof(info)) == sizeof(info))
-		if (info.ssi_signo == SIGCHLD)
+		if (info.ssi_signo == SIGCHLD) {
+			halted_look();
 			bury_others(child);
-		else
+		} else {
 			pass_on(child, &info);
+		}
 }
 
 static void wait_for(pid_t child, int epoll, int signals, int *status)

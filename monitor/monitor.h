@@ -95,6 +95,10 @@ bool arena_inside(uint32_t page);
  */
 void halted_help(uint32_t owner);
 void halted_help_all(pid_t pid);
+/* Some child, or somebody who was helped, has stopped or ended. */
+void halted_look(void);
+/* Whether it is one of those: with that status it has been let go. */
+bool halted_let_go(pid_t tid, int status);
 
 /* Whether the monitor is in the name space that the numbers of @task are in. */
 struct core_task;

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+/* Who is let go on may do something else, as soon as it has no lock, than to stop. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/arena.h"
+#include "core/host.h"
+#include "core/repair.h"
+#include "monitor/monitor.h"
+
+enum { PAGE = 1, OWNER = ARENA_OWNER(PAGE, 7), STATUS = 7 };
+
+/* ---- the arena, with one lock in it ---- */
+
+static _Alignas(ARENA_PAGE) char memory[2 * ARENA_PAGE];
+char *core_attached = memory;
+
+/* Shared with who has it. */
+static struct {
+	volatile bool held;
+	volatile pid_t tid;
+} * lock;
+
+bool core_has_lock(uint32_t owner)
+{
+	return owner == OWNER && lock->held;
+}
+
+uint64_t core_host_clock(int clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint32_t arena_used(void)
+{
+	return PAGE;
+}
+
+uint32_t arena_owner_of(uint32_t page)
+{
+	return page == PAGE ? OWNER : 0;
+}
+
+bool arena_owner_there(uint32_t owner)
+{
+	return owner == OWNER;
+}
+
+pid_t arena_process(uint32_t page)
+{
+	return core_task(page)->pid;
+}
+
+/* ---- who is stopped ---- */
+
+static int to_child[2]; /* what it waits for */
+
+static void *wait_for_ever(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static void end_first_thread(void)
+{
+	lock->held = false;
+	syscall(SYS_exit, 0);
+}
+
+static void await_child(void)
+{
+	pid_t child;
+
+	lock->held = false;
+	child = vfork();
+	if (!child) {
+		char byte;
+
+		_exit(read(to_child[0], &byte, 1) != 1);
+	}
+	waitpid(child, NULL, 0);
+	_exit(STATUS);
+}
+
+static void *execute(void *unused)
+{
+	lock->tid = gettid();
+	raise(SIGSTOP);
+	lock->held = false;
+	execl("/bin/sh", "sh", "-c", "exit 7", NULL);
+	return unused;
+}
+
+/* Who has the lock and is stopped is a process's first thread, and does @next then; or, if that is
+ * NULL, another one, which executes. */
+static pid_t start(void (*next)(void))
+{
+	pthread_t other;
+	pid_t pid;
+	int status;
+
+	assert_int_equal(pipe(to_child), 0);
+	lock->held = true;
+	pid = fork();
+	if (!pid) {
+		pthread_create(&other, NULL, next ? wait_for_ever : execute, NULL);
+		if (!next)
+			wait_for_ever(NULL);
+		lock->tid = getpid();
+		raise(SIGSTOP);
+		next();
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	core_task(PAGE)->pid = pid;
+	core_task(PAGE)->tid = lock->tid;
+	return pid;
+}
+
+static void end(void)
+{
+	close(to_child[0]);
+	close(to_child[1]);
+}
+
+/* As the monitor waits for the command. */
+static void ends_by_itself(pid_t pid)
+{
+	pid_t ended = 0;
+	int status;
+
+	while (!ended || (ended == pid && halted_let_go(pid, status)))
+		ended = waitpid(pid, &status, WUNTRACED);
+	assert_int_equal(ended, pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), STATUS);
+	end();
+}
+
+static void who_ends_as_the_first_of_others_is_not_waited_for(void **state)
+{
+	const pid_t pid = start(end_first_thread);
+	int status;
+
+	(void)state;
+	halted_help(OWNER);
+	assert_false(lock->held);
+	halted_look();
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	end();
+}
+
+static void who_waits_for_its_child_is_not_waited_for(void **state)
+{
+	const pid_t pid = start(await_child);
+
+	(void)state;
+	halted_help(OWNER);
+	assert_false(lock->held);
+	kill(pid, SIGCONT);
+	halted_look();
+	assert_int_equal(write(to_child[1], "", 1), 1);
+	ends_by_itself(pid);
+}
+
+static void who_executes_goes_on(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		const pid_t pid = start(NULL);
+
+		halted_help(OWNER);
+		assert_false(lock->held);
+		kill(pid, SIGCONT);
+		ends_by_itself(pid);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_ends_as_the_first_of_others_is_not_waited_for),
+		cmocka_unit_test(who_waits_for_its_child_is_not_waited_for),
+		cmocka_unit_test(who_executes_goes_on),
+	};
+
+	lock = mmap(NULL, sizeof(*lock), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (lock == MAP_FAILED)
+		return 1;
+	alarm(20);
+	return cmocka_run_group_tests_name("monitor: who is stopped", tests, NULL, NULL);
+}
