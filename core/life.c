@@ -119,6 +119,7 @@ void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t 
 	core_counters_init(task);
 	task->cpu = -1;
 	task->parent = parent ? core_page(parent) : 0;
+	task->parent_id = parent ? parent->id : 0;
 	task->first = parent && flags & CLONE_THREAD ? parent->first : core_page(task);
 	task->moved = flags & NAMESPACES || (parent && parent->moved);
 	core_tree_lock();
@@ -156,7 +157,7 @@ static void tell_of_birth(struct core_task *task, bool begun)
 
 	if (!has_events() || !task->parent)
 		return;
-	if (parent->live) {
+	if (parent->live && parent->id == task->parent_id) {
 		core_task_lock(parent);
 		if (!task->told)
 			core_tell_fork(parent, task);

@@ -437,6 +437,31 @@ static void who_has_been_ended_opens_nothing(void **state)
 	assert_int_equal(core_tree()->events, 0);
 }
 
+/* A parent may end before its child has come to say that it is there. */
+static void a_birth_is_told_to_the_parent_alone(void **state)
+{
+	struct perf_event_attr attr = test_instructions();
+	struct core_task *parent = tree_clone(2, 0), *child;
+	struct fake_ring rings[2];
+
+	(void)state;
+	attr.task = 1;
+	rings[0] = fake_map(tree_open(&attr, parent, -1, 0), 1, true);
+	for (int i = 0; i < 2; i++) {
+		tree_run(2);
+		child = tree_clone(3, 0);
+		if (i) { /* its page is another's */
+			tree_exit();
+			parent = tree_clone(2, 0);
+			rings[i] = fake_map(tree_open(&attr, parent, -1, 0), 1, true);
+		}
+		tree_run(3);
+		core_task_begun(child);
+		tree_exit();
+		assert_int_equal(fake_next(&rings[i], &attr) != NULL, !i);
+	}
+}
+
 /* Whoever has looked a number up may come after who has closed it. */
 static void nothing_is_done_to_what_has_been_closed(void **state)
 {
@@ -498,6 +523,7 @@ int main(void)
 		TREE_CASE(who_cannot_open_closes_no_other_event),
 		TREE_CASE(who_goes_on_opening_what_is_gone_closes_no_other_event),
 		TREE_CASE(who_has_been_ended_opens_nothing),
+		TREE_CASE(a_birth_is_told_to_the_parent_alone),
 		TREE_CASE(nothing_is_done_to_what_has_been_closed),
 		TREE_CASE(what_was_being_opened_goes_on_while_it_is_mapped),
 		TREE_CASE(who_was_killed_ends_like_others),

@@ -70,7 +70,8 @@ struct core_task {
 	uint64_t name_space; /* in which pid and tid are, as an inode; 0: not known */
 	int32_t cpu;	     /* where it ran when last looked; -1: not known yet */
 	uint64_t moves;	     /* how often it was elsewhere than when last looked */
-	uint32_t parent;     /* page of the task that began it */
+	uint32_t parent;     /* page of the task that began it, */
+	uint64_t parent_id;  /* and which that was: another one may have the page by now */
 	bool told;	     /* its parent's events know of it, */
 	bool told_where;     /* and in which name spaces it is */
 	bool told_exec;	     /* its own know what it is about to execute: runtime/linux/exec.c */
