@@ -218,9 +218,9 @@ static void opened(const struct control_message *message)
 		core_close(core_name(message->event, message->generation));
 		return;
 	}
-	/* The slot's last event may have ended with who was about to open it. */
+	/* The slot's last event may have ended with who was about to open it, and have feeds. */
 	if (events.pipes[message->event].fd >= 0)
-		close_pipe(&events.pipes[message->event]);
+		close_event(message->event);
 	events.pipes[message->event] = (struct pipe){fd, message->generation};
 	if (epoll_ctl(events.epoll, EPOLL_CTL_MOD, fd, &ready) < 0)
 		close_event(message->event);
