@@ -225,11 +225,12 @@ void core_task_clear(struct core_task *task);
  * FORK and its name spaces, unless its parent, who may want to see that when fork(2) returns, could
  * say so before, by core_task_forked(): @pid is its number to the parent, @id that which it was given.
  * That returns its core_task.process. 0: nothing is measured of it, or it has ended, and its place may
- * be another's.
+ * be another's. core_task_begun() is false where somebody has ended the task who took the parent's end
+ * for the child's, or all of the process's.
  */
 void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags);
 uint64_t core_task_forked(struct core_task *task, uint64_t id, int32_t pid);
-void core_task_begun(struct core_task *task);
+bool core_task_begun(struct core_task *task);
 /* Of the threads of a process that live, the task at @page is the one that stands for all of them. */
 bool core_speaks_for_process(uint32_t page);
 /* Its thread has ended: by itself, or by whoever finds that it is no more. */

@@ -193,23 +193,32 @@ uint64_t core_task_forked(struct core_task *task, uint64_t id, int32_t pid)
 	return process;
 }
 
-void core_task_begun(struct core_task *task)
+/* Whether it has not been ended; it is there by now, as who would end it sees with the lock. */
+static bool arrive(struct core_task *task)
 {
-	if (has_events() && task->parent) {
-		core_tree_lock();
+	bool live;
+
+	core_tree_lock();
+	live = task->live;
+	if (live)
 		tell_of_birth(task, true);
-		core_tree_unlock();
-	}
+	core_tree_unlock();
+	return live;
+}
+
+bool core_task_begun(struct core_task *task)
+{
+	if (has_events() && task->parent && !arrive(task))
+		return false;
 	/* Not before: who binds it looks at where it is, with the lock that this is done without.
 	 */
 	if (has_events() && task->bound)
 		core_task_cpu(task, core_host_cpu());
 	/* Nor this: it would be time of no processor. */
 	core_clock_start(task);
-	if (!has_events())
-		return;
-	if (task->switches)
+	if (has_events() && task->switches)
 		core_tell_first_run(task);
+	return true;
 }
 
 /* ---- end ---- */

@@ -437,6 +437,25 @@ static void who_has_been_ended_opens_nothing(void **state)
 	assert_int_equal(core_tree()->events, 0);
 }
 
+/* Who finds a child's parent killed may take that for the child's end, until it comes to say that it is there. */
+static void who_has_been_ended_does_not_begin(void **state)
+{
+	const struct perf_event_attr attr = test_instructions(), copied = inherited();
+	struct core_task *child;
+
+	(void)state;
+	tree_open(&copied, fake.task, -1, 0);
+	child = tree_clone(2, 0);
+	core_task_exit(child);
+	fake.task = child;
+	assert_false(core_task_begun(child));
+	core_task_begin(child, NULL, 0);
+	assert_true(core_task_begun(child));
+	assert_int_equal(child->events, 0);
+	tree_run(2);
+	tree_open(&attr, child, -1, 0);
+}
+
 /* A parent may end before its child has come to say that it is there. */
 static void a_birth_is_told_to_the_parent_alone(void **state)
 {
@@ -523,6 +542,7 @@ int main(void)
 		TREE_CASE(who_cannot_open_closes_no_other_event),
 		TREE_CASE(who_goes_on_opening_what_is_gone_closes_no_other_event),
 		TREE_CASE(who_has_been_ended_opens_nothing),
+		TREE_CASE(who_has_been_ended_does_not_begin),
 		TREE_CASE(a_birth_is_told_to_the_parent_alone),
 		TREE_CASE(nothing_is_done_to_what_has_been_closed),
 		TREE_CASE(what_was_being_opened_goes_on_while_it_is_mapped),

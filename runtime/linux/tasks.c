@@ -218,7 +218,11 @@ void tasks_begun(struct thread *thread)
 	if (!thread->page)
 		return;
 	identify(thread);
-	core_task_begun(&thread->events);
+	/* Its parent was killed before anybody knew of it: it goes on without what it has inherited. */
+	if (!core_task_begun(&thread->events) && thread->tid == thread->task->pid) {
+		core_task_begin(&thread->events, NULL, 0);
+		core_task_begun(&thread->events);
+	}
 	settle(thread);
 }
 

@@ -94,6 +94,8 @@ struct task *slot_reused(void)
 
 		if (__atomic_compare_exchange_n(&task->used, &unused, 1, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED)) {
+			/* Nobody who visits it takes it for the one before. */
+			task->pid = 0;
 			keep_page(task);
 			break;
 		}

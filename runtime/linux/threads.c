@@ -216,6 +216,8 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	child->actions = actions_for(parent->task, flags);
 	if (!child->actions)
 		return false;
+	if (flags & CLONE_THREAD)
+		child->pid = parent->task->pid;
 	child->regs = parent->regs;
 	child->regs.gpr[REG_RAX] = 0;
 	if (rsp)

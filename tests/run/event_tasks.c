@@ -617,7 +617,63 @@ static void case_the_end_at_birth(void)
 	say("ended at birth: %d\n", ended);
 }
 
+static void *end_at_once(void *unused)
+{
+	return unused;
+}
+
+static void *end_process_soon(void *nanoseconds)
+{
+	const struct timespec soon = {.tv_nsec = (long)nanoseconds};
+
+	nanosleep(&soon, NULL);
+	_exit(0);
+}
+
+/* Has children until another thread ends the process, where one has ended before; each says if it cannot
+ * measure itself. */
+static _Noreturn void have_children(long nanoseconds, int wrong)
+{
+	struct perf_event_attr attr = faults();
+	pthread_t other;
+
+	need(!pthread_create(&other, NULL, end_process_soon, (void *)nanoseconds));
+	need(!pthread_create(&other, NULL, end_at_once, NULL) && !pthread_join(other, NULL));
+	for (;;) {
+		if (fork())
+			continue;
+		if (open_event(&attr, 0, -1, -1, 0) < 0)
+			need(write(wrong, "", 1) == 1);
+		_exit(0);
+	}
+}
+
+/* Who is born beside the end of its process lives on, and can be measured. */
+static void case_born_at_the_end(void)
+{
+	enum { PARENTS = 100 };
+	struct perf_event_attr attr = faults();
+	int ends[2], wrong = 0;
+	char byte;
+
+	own_event(&attr);
+	need(!pipe(ends));
+	for (int i = 0; i < PARENTS; i++) {
+		const pid_t child = fork();
+
+		need(child >= 0);
+		if (!child)
+			have_children(2000000 + i * 10000, ends[1]);
+		need(waitpid(child, NULL, 0) == child);
+	}
+	close(ends[1]);
+	while (read(ends[0], &byte, 1) == 1)
+		wrong++;
+	say("could not measure themselves: %d\n", wrong);
+}
+
 const struct test_case cases[] = {
+	{"born_at_the_end", case_born_at_the_end},
 	{"the_end_at_birth", case_the_end_at_birth},
 	{"the_end_by_an_overflow", case_the_end_by_an_overflow},
 	{"the_end_of_a_killed_child", case_the_end_of_a_killed_child},
