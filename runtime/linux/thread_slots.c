@@ -69,13 +69,15 @@ struct task *slot_new(void)
 /*
  * The page that the thread before had in the slot is for the next one, if it can be: under another
  * table of descriptors it has to be given away, or has been lost. Then its memory is another
- * thread's, which is not to be touched.
+ * thread's, which is not to be touched. A task that could not be ended (tasks_end()) is left in its
+ * page to who takes that next and can, or to the monitor.
  */
 static void keep_page(struct task *task)
 {
 	if (!task->thread)
 		return;
-	if (!task->owner || (arena_is_still(task->owner) && !slots_tables_differ())) {
+	if (!task->owner || (arena_is_still(task->owner) && !slots_tables_differ() &&
+			     !task->thread->events.live)) {
 		task->thread->tid = 0; /* of the one before */
 		return;
 	}
