@@ -243,22 +243,36 @@ void tasks_end(struct thread *thread)
 		faults_end(thread->task);
 }
 
-static void end_of_process(struct task *task, void *self)
-{
-	struct thread *thread = task->thread;
+/* Of the process of @self, in whose memory there may be others (CLONE_VM). */
+struct ending {
+	struct thread *self;
+	bool shares_memory;
+};
 
-	if (thread &&
-	    (thread == self || (!task->vfork && task->pid == ((struct thread *)self)->task->pid)))
+static void end_of_process(struct task *task, void *what)
+{
+	struct ending *ending = what;
+	struct thread *thread = task->thread, *self = ending->self;
+
+	if (!thread || (task->vfork && thread != self))
+		return;
+	if (thread == self || task->pid == self->task->pid)
 		tasks_end(thread);
+	else
+		ending->shares_memory |= task->pid;
 }
 
 void tasks_end_all(struct thread *thread)
 {
-	if (thread->task->vfork)
+	struct ending ending = {.self = thread};
+
+	if (thread->task->vfork) {
 		tasks_end(thread);
-	else
-		threads_visit(end_of_process, thread);
-	if (!thread->task->vfork && event_maps_owner())
+		return;
+	}
+	threads_visit(end_of_process, &ending);
+	/* Of memory that goes on the monitor sees the end. */
+	if (event_maps_owner() && !ending.shares_memory)
 		core_views_end(event_maps_owner());
 }
 

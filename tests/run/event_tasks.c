@@ -726,7 +726,33 @@ static void case_threads_without_room(void)
 	}
 }
 
+static int exit_beside(void *unused)
+{
+	(void)unused;
+	_exit(4);
+}
+
+/* A process in the same memory ends: what is mapped there stays. */
+static void case_the_end_of_who_shares_memory(void)
+{
+	static _Alignas(16) char stack[1 << 16];
+	struct perf_event_attr attr = faults();
+	struct perf_event_mmap_page *page;
+	uint64_t head;
+	pid_t child;
+
+	attr.sample_period = 1;
+	page = ring_page(own_event(&attr));
+	child = clone(exit_beside, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	need(child >= 0);
+	say_end("beside", child);
+	head = page->data_head;
+	fault(5);
+	say("written: %d\n", page->data_head > head);
+}
+
 const struct test_case cases[] = {
+	{"the_end_of_who_shares_memory", case_the_end_of_who_shares_memory},
 	{"threads_without_room", case_threads_without_room},
 	{"born_at_the_end", case_born_at_the_end},
 	{"the_end_at_birth", case_the_end_at_birth},
