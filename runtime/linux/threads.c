@@ -70,6 +70,19 @@ static void settle(struct task *task)
 	__atomic_store_n(&task->thread->tid, (int)sys(__NR_gettid), __ATOMIC_RELEASE);
 }
 
+/* A filter may refuse it, and a sandbox say that it was done without doing it. */
+static void first_gs(uint64_t base)
+{
+	uint64_t now = 0;
+	int64_t result = sys(__NR_arch_prctl, ARCH_SET_GS, base);
+
+	if (!result)
+		result = sys(__NR_arch_prctl, ARCH_GET_GS, &now);
+	if (result || now != base)
+		die("this sandbox does not let programs have the GS register: arch_prctl: %s",
+		    result ? error_text(result) : "without effect");
+}
+
 /*
  * Somebody to take the first page: it may have been left by one that was killed, and his events
  * have to be ended first.
@@ -79,7 +92,7 @@ static void stand_in(struct task *task)
 	struct thread *thread = slot_adopt(task, slot_own_thread(task), 0);
 
 	thread->tid = (int)sys(__NR_gettid);
-	threads_set_gs((uint64_t)thread);
+	first_gs((uint64_t)thread);
 	task->thread = NULL;
 }
 

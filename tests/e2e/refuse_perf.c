@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * refuse_perf ERRNO[,CALL...] COMMAND [ARG...]: runs the command under a seccomp filter that answers
- * perf_event_open(2), and the calls with these numbers, with the number ERRNO, as container runtimes do.
+ * refuse_perf ERRNO[,CALL[:FIRST]...] COMMAND [ARG...]: runs the command under a seccomp filter that
+ * answers perf_event_open(2), and the calls with these numbers, with the number ERRNO, as container
+ * runtimes do. With FIRST only if that is their first argument.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -14,7 +15,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MAX_CALLS = 64 };
+enum { MAX_CALLS = 64, MOST_OF_CALL = 5 };
+
+static const struct sock_filter load_call =
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
 
 static unsigned short refuse(struct sock_filter *code, unsigned int call, unsigned int error)
 {
@@ -23,24 +27,37 @@ static unsigned short refuse(struct sock_filter *code, unsigned int call, unsign
 	return 2;
 }
 
+static unsigned short refuse_first(struct sock_filter *code, unsigned int call, unsigned int first,
+				   unsigned int error)
+{
+	code[0] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4);
+	code[1] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					       offsetof(struct seccomp_data, args[0]));
+	refuse(&code[2], first, error);
+	code[4] = load_call;
+	return MOST_OF_CALL;
+}
+
 int main(int argc, char **argv)
 {
-	struct sock_filter code[2 * MAX_CALLS + 4] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-	};
+	struct sock_filter code[MOST_OF_CALL * MAX_CALLS + 4] = {load_call};
 	struct sock_fprog program = {.len = 1, .filter = code};
-	unsigned int error;
+	unsigned int error, call;
 	char *at;
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: refuse_perf ERRNO[,CALL...] COMMAND [ARG...]\n");
+		fprintf(stderr, "usage: refuse_perf ERRNO[,CALL[:FIRST]...] COMMAND [ARG...]\n");
 		return 2;
 	}
 	error = (unsigned int)strtoul(argv[1], &at, 10);
 	program.len += refuse(code + program.len, SYS_perf_event_open, error);
-	while (*at == ',' && program.len < 2 * MAX_CALLS)
-		program.len +=
-			refuse(code + program.len, (unsigned int)strtoul(at + 1, &at, 10), error);
+	while (*at == ',' && program.len < MOST_OF_CALL * (MAX_CALLS - 1)) {
+		call = (unsigned int)strtoul(at + 1, &at, 10);
+		program.len += *at == ':'
+				       ? refuse_first(code + program.len, call,
+						      (unsigned int)strtoul(at + 1, &at, 0), error)
+				       : refuse(code + program.len, call, error);
+	}
 	code[program.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||

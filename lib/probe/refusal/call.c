@@ -13,6 +13,7 @@ static bool stopped_before(struct tly_refusal *r)
 {
 	switch (r->code) {
 	case -ENOSYS:
+	case -ENODEV: /* gVisor */
 	case -EPERM:
 	case -EACCES:
 		return !tly_refusal_system(r)->has_syscall;
@@ -56,10 +57,13 @@ static bool hard_limit_is_reached(struct tly_refusal *r)
 	return use_up_limit(r, &left);
 }
 
+#define ELSEWHERE                                                                                  \
+	"run on a Linux kernel built with CONFIG_PERF_EVENTS=y, outside of gVisor and the like"
+
 const struct tly_cause tly_causes_of_call[] = {
 	{0, filter_refuses, "a seccomp filter answers perf_event_open with {error}", "{filter}"},
-	{-ENOSYS, stopped_before, "this kernel or sandbox has no perf_event_open",
-	 "run on a Linux kernel built with CONFIG_PERF_EVENTS=y, outside of gVisor and the like"},
+	{-ENOSYS, stopped_before, "this kernel or sandbox has no perf_event_open", ELSEWHERE},
+	{-ENODEV, stopped_before, "this sandbox has no perf_event_open", ELSEWHERE},
 	{0, stopped_before, "something in front of the kernel answers perf_event_open with {error}",
 	 "{filter}"},
 	{-EACCES, everything_is_refused, "every event is refused: a security module or a lockdown",
