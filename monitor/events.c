@@ -42,6 +42,9 @@ enum { MESSAGES = 256 };
  * long as a quarter of it is full at most. */
 enum { PIPES_ROOM = 24 << 10 };
 
+/* Not every kernel counts more than the bytes of what is on a socket (gVisor). */
+enum { PIPES_AT_ONCE = 16 };
+
 struct spare {
 	int fd; /* -1: none */
 	uint64_t inode;
@@ -139,9 +142,9 @@ static bool add_spare(void)
 	return offered;
 }
 
-static void add_spares(void)
+static void add_spares(unsigned int most)
 {
-	while (ready_is_there(events.socket, POLLOUT) && add_spare())
+	while (most-- && ready_is_there(events.socket, POLLOUT) && add_spare())
 		;
 }
 
@@ -292,7 +295,7 @@ static void spare_ready(uint32_t index)
 		return;
 	close(spare->fd);
 	spare->fd = -1;
-	add_spares();
+	add_spares(1);
 }
 
 static void pipe_ready(uint32_t event)
@@ -363,10 +366,10 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 	switch (message->what) {
 	case CONTROL_OPEN:
 		opened(message);
-		add_spares();
+		add_spares(1);
 		break;
 	case CONTROL_PIPES:
-		add_spares();
+		add_spares(PIPES_AT_ONCE);
 		break;
 	case CONTROL_FED:
 	case CONTROL_KEEP:

@@ -230,6 +230,23 @@ static void without_a_descriptor_it_is_closed(void **state)
 	assert_int_equal(without_feeds, core_name(5, 1));
 }
 
+/* A socket that has room for more gets no more, and another one for each that is taken. */
+static void as_many_wait_as_are_asked_for(void **state)
+{
+	enum { AT_ONCE = 16 };
+	uint64_t inode;
+
+	(void)state;
+	for (int i = 0; i < AT_ONCE; i++)
+		close(receive_pipe(&inode));
+	assert_int_equal(recv(to_monitor, &inode, sizeof(inode), MSG_DONTWAIT), -1);
+	tell(&(struct control_message){.what = CONTROL_PIPES});
+	close(open_event(5, 1));
+	for (int i = 0; i < AT_ONCE; i++)
+		close(receive_pipe(&inode));
+	assert_int_equal(recv(to_monitor, &inode, sizeof(inode), MSG_DONTWAIT), -1);
+}
+
 /* It has ended with who was about to open it, who still has the descriptor. */
 static void what_the_last_event_of_the_slot_had_goes(void **state)
 {
@@ -253,6 +270,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(without_a_descriptor_it_is_closed, begin, end),
+		cmocka_unit_test_setup_teardown(as_many_wait_as_are_asked_for, begin, end),
 		cmocka_unit_test_setup_teardown(what_the_last_event_of_the_slot_had_goes, begin,
 						end),
 	};

@@ -6,12 +6,13 @@
 #include <stdbool.h>
 
 #include "runtime/sys.h"
+#include "runtime/thread.h"
 
 static bool readable;
 
 void fs_boot(uint64_t hwcap2)
 {
-	readable = hwcap2 & HWCAP2_FSGSBASE;
+	readable = hwcap2 & HWCAP2_FSGSBASE && !segment_is_fs();
 }
 
 bool fs_readable(void)
@@ -23,6 +24,8 @@ uint64_t fs_base(void)
 {
 	uint64_t base = 0;
 
+	if (segment_is_fs())
+		return thread_self()->fs_base;
 	if (readable)
 		__asm__ volatile("rdfsbase %0" : "=r"(base));
 	else
@@ -34,7 +37,7 @@ uint64_t fs_base_known(struct fs_known *fs)
 {
 	uint16_t selector;
 
-	if (readable)
+	if (readable || segment_is_fs())
 		return fs_base();
 	__asm__ volatile("mov %%fs, %0" : "=r"(selector));
 	if (!fs->known || fs->selector != selector)

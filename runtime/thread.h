@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the runtime knows of one thread of the program. GS base points at it while the thread runs,
- * so translated code and the assembly around it reach each member in one instruction; it lies in
+ * What the runtime knows of one thread of the program. GS base (segment.h) points at it while the
+ * thread runs, so translated code and the assembly around it reach each member in one instruction; it lies in
  * the arena that the tree of processes shares, so that others can read it.
  *
  * The offsets above regs are part of the code that the translator emits: the macros are for
@@ -32,6 +32,7 @@
 #define THREAD_TRACE	   0x180
 #define THREAD_HELD	   0x190
 #define THREAD_TOUCH	   0x1a0
+#define THREAD_FS	   0x1a8
 #define THREAD_FILTERS	   0x1b0
 #define THREAD_EVENTS	   0x400 /* struct core_task, whose counters come first */
 
@@ -42,6 +43,7 @@
 
 #include "abi/arena.h"
 #include "core/task.h"
+#include "runtime/segment.h"
 
 /* Numbers of the general registers, as instructions encode them. */
 enum reg {
@@ -130,6 +132,8 @@ struct thread {
 
 	void *touch; /* the way out before an instruction that may touch what is watched */
 
+	uint64_t fs_base; /* the program's, where FS is the runtime's: runtime/segment.h */
+
 	/* What is watched, for operands of some access and size: translate/filter.c. */
 	_Alignas(16) struct operand_filter {
 		uint64_t offset, mask;
@@ -203,6 +207,7 @@ _Static_assert(offsetof(struct thread, drain) == THREAD_DRAIN, "");
 _Static_assert(offsetof(struct thread, vectors) == THREAD_VECTORS, "");
 _Static_assert(offsetof(struct thread, held) == THREAD_HELD, "");
 _Static_assert(offsetof(struct thread, touch) == THREAD_TOUCH, "");
+_Static_assert(offsetof(struct thread, fs_base) == THREAD_FS, "");
 _Static_assert(offsetof(struct thread, filters) == THREAD_FILTERS, "");
 _Static_assert(offsetof(struct thread, events) == THREAD_EVENTS, "");
 _Static_assert(THREAD_EVENTS == ARENA_TASK, "");
@@ -215,7 +220,7 @@ static inline struct thread *thread_self(void)
 {
 	struct thread *self;
 
-	__asm__("mov %%gs:0, %0" : "=r"(self));
+	__asm__(SEGMENT_SITE "mov %%gs:0, %0" : "=r"(self));
 	return self;
 }
 

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tool/can_run.h"
 #include "tool/command.h"
 #include "tool/commands.h"
 
@@ -53,7 +52,6 @@ static bool examine(struct doctor *doctor)
 	doctor->counts = can(doctor, "software") && can(doctor, "user");
 	doctor->samples =
 		can(doctor, "ring-buffer") && (can(doctor, "clock") || can(doctor, "hardware"));
-	doctor->runs = tool_can_run(&doctor->run_error);
 	return true;
 }
 

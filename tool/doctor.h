@@ -17,8 +17,6 @@ struct doctor {
 	struct tally_ability *abilities;
 	size_t nr_abilities;
 	bool counts, samples; /* of one's own programs: what stat and record need at least */
-	bool runs;	      /* tally run works */
-	struct tally_error run_error; /* why not */
 };
 
 /* The ability called @name; there must be one. */

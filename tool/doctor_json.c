@@ -118,7 +118,6 @@ void doctor_write_json(const struct doctor *doctor, FILE *out)
 	tool_json_object(&json, NULL);
 	tool_json_bool(&json, "stat", doctor->counts);
 	tool_json_bool(&json, "record", doctor->samples);
-	tool_json_bool(&json, "run", doctor->runs);
 	write_system(&json, doctor);
 	tool_json_array(&json, "abilities");
 	for (size_t i = 0; i < doctor->nr_abilities; i++)

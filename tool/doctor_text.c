@@ -5,7 +5,6 @@
  */
 #include "tool/doctor.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -161,15 +160,6 @@ static void write_abilities(const struct style *style, const struct doctor *doct
 /* What `tally run` adds to what the kernel offers. */
 static void write_user_mode(const struct style *style, const struct doctor *doctor)
 {
-	char text[1024];
-
-	if (!doctor->runs) {
-		snprintf(text, sizeof(text), "%s: %s.", doctor->run_error.what,
-			 doctor->run_error.remedy);
-		text[0] = (char)toupper(text[0]);
-		tool_wrap(style->out, text, 0, COLUMNS);
-		return;
-	}
 	if (doctor->counts && doctor->system.has_pmu)
 		return;
 	tool_wrap(style->out,

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "monitor/monitor.h"
-#include "tool/can_run.h"
 #include "tool/command.h"
 #include "tool/commands.h"
 #include "tool/parts.h"
@@ -133,10 +132,6 @@ static int run(const struct tool_command *command, int argc, char **argv)
 	if (!tool_find_part("tally-rt", runtime))
 		return tool_fail(
 			"cannot find tally-rt, which belongs to tally: install tally anew");
-	if (!tool_can_run(&err)) {
-		tool_error(&err);
-		return TOOL_NOEXEC;
-	}
 	if (monitor_run(runtime, &options, argv + parse.index, &status, &err)) {
 		tool_error(&err);
 		return err.code == -ENOENT || err.code == -ENOMEM ? TOOL_NOENT : TOOL_NOEXEC;

@@ -13,7 +13,6 @@
 #include <tally/attr.h>
 #include <tally/probe.h>
 
-#include "tool/can_run.h"
 #include "tool/own_path.h"
 
 /*
@@ -123,7 +122,7 @@ bool tool_wants_user_mode(const struct tool_counting *counting, struct tally_eve
 		const struct tally_event *event = tally_events_at(events, i);
 
 		if (user_mode_has(event) && !kernel_has(event, why))
-			return !in_user_mode() && tool_can_run(NULL);
+			return !in_user_mode();
 	}
 	return false;
 }

@@ -47,8 +47,8 @@ int tool_choose_counting(struct tool_counting *counting, const struct tool_comma
 			 int argc, char **argv, int key);
 
 /*
- * Whether it is left to us who counts, user mode is there and can count one of @events, and the
- * kernel, asked for the calling thread, cannot; then @why says which and why.
+ * Whether it is left to us who counts, user mode can count one of @events, and the kernel, asked
+ * for the calling thread, cannot; then @why says which and why.
  */
 bool tool_wants_user_mode(const struct tool_counting *counting, struct tally_events *events,
 			  struct tally_error *why);

@@ -239,6 +239,8 @@ _Noreturn void boot(uint64_t *top, uint64_t distance)
 	relocate();
 	stack_read(&stack, top);
 	read_handover(stack.handover);
+	if (!segment_boot())
+		die("this sandbox lets nobody have the GS register, nor change code to do without it");
 	if (descriptors.program < 0)
 		start(&stack, filename);
 	descriptors_settle();

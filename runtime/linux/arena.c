@@ -415,7 +415,9 @@ uint32_t arena_hand_over(struct thread *thread)
 	/* The next image has another table of descriptors, and the lock stays with this one. */
 	if (thread->task->shares_table)
 		return 0;
-	__atomic_store_n(&thread->handed_over, arena_owner(thread), __ATOMIC_RELEASE);
+	/* What has no GS is gVisor, where locks do not outlast exec. */
+	__atomic_store_n(&thread->handed_over,
+			 segment_is_fs() ? ARENA_EXPECTED : arena_owner(thread), __ATOMIC_RELEASE);
 	return arena_owner(thread);
 }
 

@@ -73,13 +73,16 @@ uint64_t code_store_window(void)
 
 /* ---- what is in the store ---- */
 
+/* Beside what instrumentation there is: code that has FS for its own. */
+#define OF_FS (1UL << 63)
+
 static struct store_key key_of(const struct cache *cache)
 {
 	return (struct store_key){
 		.program = program,
 		.counted = cache->does.counted,
 		.checked = cache->does.checked,
-		.extras = cache->does.extras,
+		.extras = cache->does.extras | (segment_is_fs() ? OF_FS : 0),
 		.code = (uint64_t)cache->lookup.code,
 		.tables = (uint64_t)cache->lookup.tables,
 	};

@@ -3,8 +3,10 @@
 
 #include <asm/errno.h>
 
+#include "runtime/fs.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/own_memory.h"
+#include "runtime/segment.h"
 #include "runtime/translate/translate.h"
 
 int64_t copy_bytes(void *to, const void *from, size_t size);
@@ -20,6 +22,10 @@ int64_t copy_code(uint64_t to[2], uint64_t from);
 
 bool linux_load(uint64_t *value, uint64_t address, unsigned int size, bool fs)
 {
+	if (fs && segment_is_fs()) {
+		address += fs_base();
+		fs = false;
+	}
 	return !(__builtin_expect(fs, 0) ? copy_load_fs(value, address, size)
 					 : copy_load(value, address, size));
 }

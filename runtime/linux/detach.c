@@ -80,7 +80,9 @@ static void lead(struct task *task)
 	char name[16] = "?";
 
 	sys(__NR_prctl, PR_GET_NAME, name);
-	say("%s uses the GS register: it runs natively from here on", name);
+	say(segment_is_fs() ? "%s uses the FS register in a rare way: it runs natively from here on"
+			    : "%s uses the GS register: it runs natively from here on",
+	    name);
 	gather(task);
 	memory_unwatch_all();
 	give_back_actions(task);
@@ -137,8 +139,24 @@ void linux_detach(struct thread *thread)
 	give_back_note(thread);
 	signal_give_back_held(task);
 	tasks_end(thread);
-	threads_set_gs(0);
+	segment_give_back(thread->fs_base);
 	frame_leave(&task->regs, signal_program_mask(task, mask), &task->stack);
+}
+
+/* As far as the kernel lets anybody have it. */
+static int64_t set_fs(struct thread *thread, struct syscall *call)
+{
+	const uint64_t end = (1UL << 47) - PAGE;
+	int64_t result = 0;
+
+	if (!segment_is_fs())
+		result = syscall_pass(thread, call);
+	else if (call->args[1] >= end)
+		result = -EPERM;
+	else
+		thread->fs_base = call->args[1];
+	tracer_fs_changed(thread);
+	return result;
 }
 
 int64_t sys_arch_prctl(struct thread *thread, struct syscall *call)
@@ -148,15 +166,21 @@ int64_t sys_arch_prctl(struct thread *thread, struct syscall *call)
 
 	switch (call->args[0]) {
 	case ARCH_GET_GS:
+		if (segment_is_fs())
+			return syscall_pass(thread, call);
 		return copy_out(call->args[1], &base, sizeof(base));
 	case ARCH_SET_GS:
+		if (segment_is_fs())
+			return syscall_pass(thread, call);
 		thread->regs.rip -= SYSCALL_SIZE;
 		linux_detach(thread);
 		return SYSCALL_REGISTERS_SET;
 	case ARCH_SET_FS:
-		result = syscall_pass(thread, call);
-		tracer_fs_changed(thread);
-		return result;
+		return set_fs(thread, call);
+	case ARCH_GET_FS:
+		if (!segment_is_fs())
+			return syscall_pass(thread, call);
+		return copy_out(call->args[1], &thread->fs_base, sizeof(thread->fs_base));
 	case ARCH_REQ_XCOMP_PERM:
 		result = syscall_pass(thread, call);
 		if (!result)

@@ -102,6 +102,7 @@ struct task {
 	struct lock
 		*locks[LOCK_KINDS]; /* thread->locks: what is left here is not from other memory */
 
+	uint64_t fs_base; /* to begin with: thread->fs_base */
 	struct regs regs; /* to begin with, or to leave with, and the kernel's mask */
 	signal_set start;
 	int pid;	 /* of its thread group */

@@ -45,11 +45,6 @@ int64_t clone_pass(const struct syscall *call, struct task *child);
 _Noreturn void thread_end(uint64_t status, uint32_t *used);
 _Noreturn void thread_begin(struct task *task);
 
-void threads_set_gs(uint64_t base)
-{
-	sys(__NR_arch_prctl, ARCH_SET_GS, base);
-}
-
 void threads_unshared(struct thread *thread)
 {
 	thread->task->own_numbers = true;
@@ -62,25 +57,12 @@ static void settle(struct task *task)
 {
 	const stack_t stack = {.ss_sp = slot_signal_stack(task), .ss_size = SIGNAL_STACK_SIZE};
 
-	threads_set_gs((uint64_t)task->thread);
+	segment_set((uint64_t)task->thread);
 	sys(__NR_sigaltstack, &stack, NULL);
 	task->pid = (int)sys(__NR_getpid);
 	task->detach = DETACH_NOT;
 	/* Last: from here on it can be sent a signal. */
 	__atomic_store_n(&task->thread->tid, (int)sys(__NR_gettid), __ATOMIC_RELEASE);
-}
-
-/* A filter may refuse it, and a sandbox say that it was done without doing it. */
-static void first_gs(uint64_t base)
-{
-	uint64_t now = 0;
-	int64_t result = sys(__NR_arch_prctl, ARCH_SET_GS, base);
-
-	if (!result)
-		result = sys(__NR_arch_prctl, ARCH_GET_GS, &now);
-	if (result || now != base)
-		die("this sandbox does not let programs have the GS register: arch_prctl: %s",
-		    result ? error_text(result) : "without effect");
 }
 
 /*
@@ -92,7 +74,7 @@ static void stand_in(struct task *task)
 	struct thread *thread = slot_adopt(task, slot_own_thread(task), 0);
 
 	thread->tid = (int)sys(__NR_gettid);
-	first_gs((uint64_t)thread);
+	segment_set((uint64_t)thread);
 	task->thread = NULL;
 }
 
@@ -115,6 +97,7 @@ struct thread *threads_boot(uint32_t owner)
 		slot_adopt(task, before, before->page);
 	else
 		slot_thread(task);
+	task->thread->fs_base = 0;
 	settle(task);
 	translate_thread(task->thread);
 	return task->thread;
@@ -193,6 +176,7 @@ void thread_begin(struct task *task)
 	if (!kept)
 		begin_anew(task);
 	task->thread->regs = task->regs;
+	task->thread->fs_base = task->fs_base;
 	settle(task);
 	if (forked)
 		translate_forked(task->thread);
@@ -220,8 +204,10 @@ static struct signal_actions *actions_for(const struct task *parent, uint64_t fl
 	return actions;
 }
 
-/* Makes the child's side ready. @rsp is the program's, 0 for the parent's. */
-static bool conceive(struct task *child, struct thread *parent, uint64_t flags, uint64_t rsp)
+/* Makes the child's side ready. @rsp is the program's, 0 for the parent's; @tls is for
+ * CLONE_SETTLS. */
+static bool conceive(struct task *child, struct thread *parent, uint64_t flags, uint64_t rsp,
+		     uint64_t tls)
 {
 	/* What a vfork child does to its own goes with it. */
 	const bool own_table = flags & CLONE_VM && !(flags & (CLONE_FILES | CLONE_VFORK));
@@ -235,6 +221,7 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	child->regs.gpr[REG_RAX] = 0;
 	if (rsp)
 		child->regs.gpr[REG_RSP] = rsp;
+	child->fs_base = flags & CLONE_SETTLS ? tls : parent->fs_base;
 	child->vfork = flags & CLONE_VM && flags & CLONE_VFORK;
 	child->apart = flags & CLONE_VM && !(flags & (CLONE_VFORK | CLONE_THREAD));
 	child->clear = flags & CLONE_CLEAR_SIGHAND;
@@ -362,7 +349,7 @@ static int64_t bear_process(struct thread *thread, const struct syscall *call, s
  * clone3 its size at @size.
  */
 static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t flags, uint64_t rsp,
-		    uint64_t *stack, uint64_t *size)
+		    uint64_t tls, uint64_t *stack, uint64_t *size)
 {
 	const bool vfork = flags & CLONE_VM && flags & CLONE_VFORK;
 	struct task *child;
@@ -375,7 +362,7 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 	child = slot_take();
 	if (!child)
 		return -EAGAIN;
-	if (!conceive(child, thread, flags, rsp)) {
+	if (!conceive(child, thread, flags, rsp, tls)) {
 		slot_give(child);
 		return -EAGAIN;
 	}
@@ -419,14 +406,16 @@ int64_t sys_clone(struct thread *thread, struct syscall *call)
 	struct syscall changed = *call;
 	uint64_t flags = (uint32_t)call->args[0] & ~CSIGNAL;
 
-	return bear(thread, &changed, flags, call->args[1], &changed.args[1], NULL);
+	if (segment_is_fs())
+		changed.args[0] &= ~(uint64_t)CLONE_SETTLS;
+	return bear(thread, &changed, flags, call->args[1], call->args[4], &changed.args[1], NULL);
 }
 
 static int64_t bear_simply(struct thread *thread, uint64_t flags)
 {
 	struct syscall call = {.number = __NR_clone, .args = {flags | SIGCHLD}};
 
-	return bear(thread, &call, flags, 0, &call.args[1], NULL);
+	return bear(thread, &call, flags, 0, 0, &call.args[1], NULL);
 }
 
 int64_t sys_fork(struct thread *thread, struct syscall *call)
@@ -448,7 +437,7 @@ int64_t sys_clone3(struct thread *thread, struct syscall *call)
 		char bytes[PAGE]; /* as much as the kernel takes */
 	} args;
 	struct syscall changed = *call;
-	uint64_t size = call->args[1];
+	uint64_t size = call->args[1], flags;
 
 	/* What the kernel refuses without a look at the rest, it may refuse. */
 	if (size < CLONE_ARGS_SIZE_VER0 || size > sizeof(args))
@@ -458,8 +447,12 @@ int64_t sys_clone3(struct thread *thread, struct syscall *call)
 	if (!args.known.stack != !args.known.stack_size)
 		return -EINVAL;
 	changed.args[0] = (uint64_t)&args;
-	return bear(thread, &changed, args.known.flags, args.known.stack + args.known.stack_size,
-		    (uint64_t *)&args.known.stack, (uint64_t *)&args.known.stack_size);
+	flags = args.known.flags;
+	if (segment_is_fs())
+		args.known.flags &= ~(uint64_t)CLONE_SETTLS;
+	return bear(thread, &changed, flags, args.known.stack + args.known.stack_size,
+		    args.known.tls, (uint64_t *)&args.known.stack,
+		    (uint64_t *)&args.known.stack_size);
 }
 
 /* ---- ends ---- */

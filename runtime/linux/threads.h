@@ -26,9 +26,6 @@ struct thread *threads_boot(uint32_t owner);
 /* thread_slots.c: calls @visit for each task in this memory. It must not wait for any of them. */
 void threads_visit(void (*visit)(struct task *task, void *what), void *what);
 
-/* Sets the GS base of the calling thread. */
-void threads_set_gs(uint64_t base);
-
 /* @thread, which calls, has a table of descriptors of its own from now on. */
 void threads_unshared(struct thread *thread);
 

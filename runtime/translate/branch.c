@@ -467,7 +467,7 @@ void emit_out_of_line(struct builder *b)
 static uint32_t emit_way(struct builder *b, uint8_t member)
 {
 	const uint32_t offset = b->at - b->cache->lookup.code;
-	const uint8_t jump[] = {0x65, 0xff, 0x24, 0x25, member, 0, 0, 0};
+	const uint8_t jump[] = {segment_prefix, 0xff, 0x24, 0x25, member, 0, 0, 0};
 
 	__builtin_memcpy(b->at, jump, sizeof(jump));
 	b->at += 1 << WAY_SHIFT;

@@ -90,11 +90,31 @@ void emit_exit_jump(struct builder *b, uint64_t target, enum exit_kind kind);
 
 /* ---- operand.c ---- */
 
+/* Of the registers that need no REX bit, one that the instruction does not use. */
+enum reg operand_register(const struct insn *insn);
+
+void operand_put(struct builder *b, const uint8_t *bytes, unsigned int n);
+
+/* Makes @bit of REX, VEX, XOP or EVEX, REX_B or REX_X, say rax ... rdi, or that there is no index;
+ * @copy is where the instruction begins. */
+void operand_clear_bit(const struct insn *insn, uint8_t *copy, uint8_t bit);
+
 /* Copies an instruction with a RIP-relative operand, so that it has the same address. */
 void emit_rip_relative(struct builder *b);
 
 /* mov OPERAND, %rcx, with the r/m operand of an indirect branch. */
 void emit_operand_to_rcx(struct builder *b);
+
+/* ---- own_fs.c ---- */
+
+/* Where FS is the runtime's: whether it keeps an instruction from being translated; */
+bool own_fs_forbids(const struct insn *insn);
+
+/* or whether its operand goes by it, */
+bool own_fs_changes(const struct insn *insn);
+
+/* and then copies it so that it has the same address. */
+void emit_own_fs(struct builder *b);
 
 /* ---- branch.c ---- */
 

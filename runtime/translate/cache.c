@@ -61,7 +61,8 @@ static void emit_stub(struct cache *cache, uint32_t id)
 {
 	struct builder b = {.cache = cache, .at = cache->lookup.code + stub_of(cache, id)};
 
-	EMIT(&b, 0x65, 0xc7, 0x04, 0x25, THREAD_EXIT, 0, 0, 0);
+	emit8(&b, segment_prefix);
+	EMIT(&b, 0xc7, 0x04, 0x25, THREAD_EXIT, 0, 0, 0);
 	emit32(&b, id);
 	EMIT(&b, 0xe9);
 	emit_relative(&b, address_of(cache, cache->leave));

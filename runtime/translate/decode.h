@@ -175,4 +175,7 @@ unsigned int insn_slots(const struct insn *insn);
 /* Whether it depends on GS: accesses memory through it, reads its base or changes it. */
 bool insn_uses_gs(const struct insn *insn);
 
+/* Whether it reads the base of FS as such, or changes FS. */
+bool insn_reaches_fs(const struct insn *insn);
+
 #endif

@@ -150,7 +150,8 @@ enum { ADD_BYTES = 10, BORROW_BYTES = 18 };
 /* addq $amount, %gs:counter; returns where the amount is. */
 static uint8_t *emit_addition(struct builder *b, unsigned int kind, int8_t amount)
 {
-	EMIT(b, 0x65, 0x48, 0x83, 0x04, 0x25);
+	emit8(b, segment_prefix);
+	EMIT(b, 0x48, 0x83, 0x04, 0x25);
 	emit32(b, THREAD_EVENTS + CORE_TASK_COUNTERS + 8 * kind);
 	emit8(b, (uint8_t)amount);
 	return b->at - 1;
@@ -351,7 +352,7 @@ static int8_t real_amount(const struct builder *b, const uint8_t *amount)
 {
 	const uint8_t *real = amount + b->shift;
 
-	return real[1 - ADD_BYTES] == 0x65 ? (int8_t)*real : 0;
+	return real[1 - ADD_BYTES] == segment_prefix ? (int8_t)*real : 0;
 }
 
 /* Of the instruction at hand: nothing of the others comes. */

@@ -321,6 +321,22 @@ bool insn_uses_gs(const struct insn *insn)
 	return false;
 }
 
+bool insn_reaches_fs(const struct insn *insn)
+{
+	const unsigned int reg = insn->modrm >> 3 & 7;
+
+	switch (insn->map << 8 | insn->opcode) {
+	case 0x08e: /* mov to fs */
+		return reg == 4;
+	case 0x1a1: /* pop fs */
+	case 0x1b4: /* lfs */
+		return true;
+	case 0x1ae: /* rdfsbase, wrfsbase */
+		return (insn->shape->traits & TRAIT_FSGS) && !(reg & 1);
+	}
+	return false;
+}
+
 void insn_flags(const struct insn *insn, uint8_t *read, uint8_t *written)
 {
 	const struct insn_shape *s = insn->shape;

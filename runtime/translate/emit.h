@@ -206,11 +206,12 @@ static inline bool reaches(const struct builder *b, uint64_t target, unsigned in
 
 /* The middle of an instruction on a member of the thread, with an absolute disp32:
  *	65 48 OP MODRM(reg, 100) SIB(25) disp32
+ * Where comments say %gs it may be %fs: runtime/segment.h.
  */
 static inline void emit_gs(struct builder *b, uint8_t opcode, enum reg reg, uint32_t member)
 {
-	const uint8_t head[] = {0x65, 0x48 | (reg & 8 ? 4 : 0), opcode, 0x04 | (reg & 7) << 3,
-				0x25};
+	const uint8_t head[] = {segment_prefix, 0x48 | (reg & 8 ? 4 : 0), opcode,
+				0x04 | (reg & 7) << 3, 0x25};
 
 	__builtin_memcpy(b->at, head, sizeof(head));
 	b->at += sizeof(head);
@@ -227,7 +228,8 @@ static inline void emit_spill(struct builder *b, enum reg reg, uint32_t member)
 static inline void emit_spill_constant(struct builder *b, uint64_t value, uint32_t member)
 {
 	for (unsigned int half = 0; half < 2; half++) {
-		EMIT(b, 0x65, 0xc7, 0x04, 0x25);
+		emit8(b, segment_prefix);
+		EMIT(b, 0xc7, 0x04, 0x25);
 		emit32(b, member + 4 * half);
 		emit32(b, (uint32_t)(value >> 32 * half));
 	}
@@ -237,6 +239,22 @@ static inline void emit_spill_constant(struct builder *b, uint64_t value, uint32
 static inline void emit_fill(struct builder *b, enum reg reg, uint32_t member)
 {
 	emit_gs(b, 0x8b, reg, member);
+}
+
+/* lea DISP(%base, %index, scale), %to */
+static inline void emit_lea_of(struct builder *b, enum reg to, enum reg base, enum reg index,
+			       uint8_t scale, int32_t disp)
+{
+	const bool narrow = disp == (int8_t)disp;
+
+	emit8(b, 0x48 | (to & 8 ? 4 : 0) | (index & 8 ? 2 : 0) | (base & 8 ? 1 : 0));
+	emit8(b, 0x8d);
+	emit8(b, (narrow ? 0x40 : 0x80) | (to & 7) << 3 | 4);
+	emit8(b, scale << 6 | (index & 7) << 3 | (base & 7));
+	if (narrow)
+		emit8(b, (uint8_t)disp);
+	else
+		emit32(b, (uint32_t)disp);
 }
 
 /*

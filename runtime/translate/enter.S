@@ -12,6 +12,15 @@
 
 	.text
 
+/* runtime/segment.h: an instruction whose first byte is the prefix of GS. */
+	.macro	own instruction:vararg
+771:	\instruction
+	.pushsection segment_sites, "a", @progbits
+	.balign	4
+	.long	771b - .
+	.popsection
+	.endm
+
 	.macro	begin name
 	.globl	\name
 	.hidden	\name
@@ -28,7 +37,7 @@
 
 /* _Noreturn void translate_run(struct thread *thread) */
 	begin	translate_run
-	mov	%gs:THREAD_STACK, %rsp
+	own	mov %gs:THREAD_STACK, %rsp
 	cld
 	xor	%ebp, %ebp
 	call	translate_dispatch
@@ -41,47 +50,47 @@
  * the runtime's.
  */
 	begin	translate_leave
-	mov	%rax, GPR(0)
-	mov	%rcx, GPR(1)
-	mov	%rdx, GPR(2)
-	mov	%rbx, GPR(3)
-	mov	%rsp, GPR(4)
-	mov	%rbp, GPR(5)
-	mov	%rsi, GPR(6)
-	mov	%rdi, GPR(7)
-	mov	%r8, GPR(8)
-	mov	%r9, GPR(9)
-	mov	%r10, GPR(10)
-	mov	%r11, GPR(11)
-	mov	%r12, GPR(12)
-	mov	%r13, GPR(13)
-	mov	%r14, GPR(14)
-	mov	%r15, GPR(15)
-	mov	%gs:THREAD_STACK, %rsp
+	own	mov %rax, GPR(0)
+	own	mov %rcx, GPR(1)
+	own	mov %rdx, GPR(2)
+	own	mov %rbx, GPR(3)
+	own	mov %rsp, GPR(4)
+	own	mov %rbp, GPR(5)
+	own	mov %rsi, GPR(6)
+	own	mov %rdi, GPR(7)
+	own	mov %r8, GPR(8)
+	own	mov %r9, GPR(9)
+	own	mov %r10, GPR(10)
+	own	mov %r11, GPR(11)
+	own	mov %r12, GPR(12)
+	own	mov %r13, GPR(13)
+	own	mov %r14, GPR(14)
+	own	mov %r15, GPR(15)
+	own	mov %gs:THREAD_STACK, %rsp
 	pushf
-	pop	%gs:THREAD_RFLAGS
+	own	pop %gs:THREAD_RFLAGS
 	/* The program's wishes for aligned accesses (AC) and a direction (DF) are not for us. */
-	testl	$0x40400, %gs:THREAD_RFLAGS
+	own	testl $0x40400, %gs:THREAD_RFLAGS
 	jz	1f
 	push	$0x202
 	popf
-1:	mov	%gs:THREAD_LOOKUP, %rax
+1:	own	mov %gs:THREAD_LOOKUP, %rax
 	cmpl	$1, LOOKUP_VECTORS(%rax)
 	jb	3f
 	mov	LOOKUP_HOME(%rax), %ecx
-	movaps	%xmm15, HOME(0)
-	movaps	VECTOR(0), %xmm15
+	own	movaps %xmm15, HOME(0)
+	own	movaps VECTOR(0), %xmm15
 	je	3f
-	movaps	%xmm14, HOME(1)
-	movaps	%xmm13, HOME(2)
-	movaps	%xmm12, HOME(3)
-	movaps	%xmm11, HOME(4)
-	movaps	VECTOR(1), %xmm14
-	movaps	VECTOR(2), %xmm13
-	movaps	VECTOR(3), %xmm12
-	movaps	VECTOR(4), %xmm11
+	own	movaps %xmm14, HOME(1)
+	own	movaps %xmm13, HOME(2)
+	own	movaps %xmm12, HOME(3)
+	own	movaps %xmm11, HOME(4)
+	own	movaps VECTOR(1), %xmm14
+	own	movaps VECTOR(2), %xmm13
+	own	movaps VECTOR(3), %xmm12
+	own	movaps VECTOR(4), %xmm11
 3:	xor	%ebp, %ebp
-	mov	%gs:THREAD_SELF, %rdi
+	own	mov %gs:THREAD_SELF, %rdi
 	call	translate_left
 	finish	translate_leave
 
@@ -91,30 +100,30 @@
  * is delivered from there. The same goes for thread->vectors from translate_saved on.
  */
 	begin	translate_enter
-	cmpl	$0, %gs:THREAD_PENDING
-	mov	%gs:THREAD_SELF, %rdi
+	own	cmpl $0, %gs:THREAD_PENDING
+	own	mov %gs:THREAD_SELF, %rdi
 	jne	translate_run
-	mov	%gs:THREAD_LOOKUP, %rax
+	own	mov %gs:THREAD_LOOKUP, %rax
 	cmpl	$1, LOOKUP_VECTORS(%rax)
 	jb	1f
 	mov	LOOKUP_HOME(%rax), %ecx
-	movaps	%xmm15, VECTOR(0)
+	own	movaps %xmm15, VECTOR(0)
 	je	translate_saved
-	movaps	%xmm14, VECTOR(1)
-	movaps	%xmm13, VECTOR(2)
-	movaps	%xmm12, VECTOR(3)
-	movaps	%xmm11, VECTOR(4)
+	own	movaps %xmm14, VECTOR(1)
+	own	movaps %xmm13, VECTOR(2)
+	own	movaps %xmm12, VECTOR(3)
+	own	movaps %xmm11, VECTOR(4)
 	.globl	translate_saved
 	.hidden	translate_saved
 translate_saved:
-	movaps	HOME(0), %xmm15
+	own	movaps HOME(0), %xmm15
 	je	1f
-	movaps	HOME(1), %xmm14
-	movaps	HOME(2), %xmm13
-	movaps	HOME(3), %xmm12
-	movaps	HOME(4), %xmm11
+	own	movaps HOME(1), %xmm14
+	own	movaps HOME(2), %xmm13
+	own	movaps HOME(3), %xmm12
+	own	movaps HOME(4), %xmm11
 	/* popf takes as long as all the rest: it is for others than CF, PF, AF, ZF, SF and OF. */
-1:	mov	%gs:THREAD_RFLAGS, %rax
+1:	own	mov %gs:THREAD_RFLAGS, %rax
 	mov	%eax, %ecx
 	and	$~0x8d5, %ecx
 	cmp	$0x202, %ecx
@@ -124,23 +133,23 @@ translate_saved:
 	mov	%al, %ah
 	add	$0x7f, %cl
 	sahf
-3:	mov	GPR(0), %rax
-	mov	GPR(1), %rcx
-	mov	GPR(2), %rdx
-	mov	GPR(3), %rbx
-	mov	GPR(4), %rsp
-	mov	GPR(5), %rbp
-	mov	GPR(6), %rsi
-	mov	GPR(7), %rdi
-	mov	GPR(8), %r8
-	mov	GPR(9), %r9
-	mov	GPR(10), %r10
-	mov	GPR(11), %r11
-	mov	GPR(12), %r12
-	mov	GPR(13), %r13
-	mov	GPR(14), %r14
-	mov	GPR(15), %r15
-	jmp	*%gs:THREAD_CACHE
+3:	own	mov GPR(0), %rax
+	own	mov GPR(1), %rcx
+	own	mov GPR(2), %rdx
+	own	mov GPR(3), %rbx
+	own	mov GPR(4), %rsp
+	own	mov GPR(5), %rbp
+	own	mov GPR(6), %rsi
+	own	mov GPR(7), %rdi
+	own	mov GPR(8), %r8
+	own	mov GPR(9), %r9
+	own	mov GPR(10), %r10
+	own	mov GPR(11), %r11
+	own	mov GPR(12), %r12
+	own	mov GPR(13), %r13
+	own	mov GPR(14), %r14
+	own	mov GPR(15), %r15
+	own	jmp *%gs:THREAD_CACHE
 2:	push	%rax
 	popf
 	jmp	3b
@@ -152,20 +161,20 @@ translate_saved:
  */
 	begin	translate_return_miss
 	mov	-8(%rsp), %rcx
-	mov	%rcx, %gs:THREAD_TARGET
+	own	mov %rcx, %gs:THREAD_TARGET
 	.globl	translate_return_popped
 	.hidden	translate_return_popped
 translate_return_popped:
-	movl	$EXIT_RETURN_MISS, %gs:THREAD_EXIT
+	own	movl $EXIT_RETURN_MISS, %gs:THREAD_EXIT
 	jmp	translate_look_up
 	finish	translate_return_miss
 
 /* Out of the middle of code, of which rcx says where that is. */
 	.macro	come_out name, exit
 	begin	\name
-	mov	%rcx, %gs:THREAD_CACHE
-	mov	%gs:THREAD_RCX, %rcx
-	movl	$\exit, %gs:THREAD_EXIT
+	own	mov %rcx, %gs:THREAD_CACHE
+	own	mov %gs:THREAD_RCX, %rcx
+	own	movl $\exit, %gs:THREAD_EXIT
 	jmp	translate_leave
 	finish	\name
 	.endm
@@ -176,7 +185,7 @@ translate_return_popped:
 
 	/* A return's miss, for a jump or call to thread->target. */
 	begin	translate_jump_miss
-	movl	$EXIT_JUMP_MISS, %gs:THREAD_EXIT
+	own	movl $EXIT_JUMP_MISS, %gs:THREAD_EXIT
 	finish	translate_jump_miss
 
 /*
@@ -184,22 +193,22 @@ translate_return_popped:
  * go to their slots, the flags to ax and from there to their slot.
  */
 	begin	translate_look_up
-	mov	%rax, %gs:THREAD_RAX
-	mov	%rdx, %gs:THREAD_RDX
+	own	mov %rax, %gs:THREAD_RAX
+	own	mov %rdx, %gs:THREAD_RDX
 	.globl	translate_spilled
 	.hidden	translate_spilled
 translate_spilled:
 	lahf
 	seto	%al
-	mov	%rax, %gs:THREAD_FLAGS
+	own	mov %rax, %gs:THREAD_FLAGS
 	.globl	translate_flags_kept
 	.hidden	translate_flags_kept
 translate_flags_kept:
-	mov	%gs:THREAD_TARGET, %rcx
+	own	mov %gs:THREAD_TARGET, %rcx
 	movabs	$HASH_MULTIPLIER, %rax
 	imul	%rcx, %rax
 	shr	$32, %rax
-	mov	%gs:THREAD_LOOKUP, %rdx
+	own	mov %gs:THREAD_LOOKUP, %rdx
 	mov	LOOKUP_SLOTS(%rdx), %rdx
 	and	HEAD_MASK(%rdx), %eax
 1:	cmp	%ecx, (%rdx, %rax, 8)
@@ -210,8 +219,8 @@ translate_flags_kept:
 	jmp	1b
 
 	/* Not there: out, with all registers as they were. */
-2:	mov	%gs:THREAD_LEAVE, %rax
-	mov	%rax, %gs:THREAD_CACHE
+2:	own	mov %gs:THREAD_LEAVE, %rax
+	own	mov %rax, %gs:THREAD_CACHE
 	jmp	9f
 
 	/* An entry of that address, or else, and be it of one with the same lower half, out. */
@@ -219,7 +228,7 @@ translate_flags_kept:
 	test	%rax, %rax
 	jle	2b
 	imul	$ENTRY_SIZE, %rax
-	mov	%gs:THREAD_LOOKUP, %rdx
+	own	mov %gs:THREAD_LOOKUP, %rdx
 	add	LOOKUP_ENTRIES(%rdx), %rax
 	cmp	%rcx, (%rax)
 	jne	2b
@@ -228,16 +237,16 @@ translate_flags_kept:
 	test	%eax, %eax
 	je	2b
 	add	LOOKUP_CODE(%rdx), %rax
-	mov	%rax, %gs:THREAD_CACHE
+	own	mov %rax, %gs:THREAD_CACHE
 	/* Its landing or pad goes to the table. Without one it is for the dispatcher to make it. */
-	mov	%gs:THREAD_EXIT, %eax
+	own	mov %gs:THREAD_EXIT, %eax
 	mov	ENTRY_ARRIVALS-4(%rcx, %rax, 4), %eax
 	test	%eax, %eax
 	je	2b
 	add	LOOKUP_CODE(%rdx), %rax
-	mov	%rax, %gs:THREAD_ARRIVAL
-	mov	%gs:THREAD_TARGET, %rax
-	cmpl	$EXIT_RETURN_MISS, %gs:THREAD_EXIT
+	own	mov %rax, %gs:THREAD_ARRIVAL
+	own	mov %gs:THREAD_TARGET, %rax
+	own	cmpl $EXIT_RETURN_MISS, %gs:THREAD_EXIT
 	je	5f
 	cmpl	$0, LOOKUP_SHIFT(%rdx)
 	mov	LOOKUP_TABLES(%rdx), %rdx
@@ -251,7 +260,7 @@ translate_flags_kept:
 	and	4(%rdx), %eax
 	add	$1 << TABLE_BITS, %eax
 6:	lea	TABLES_PLACES(%rdx, %rax, 8), %rax
-	mov	%gs:THREAD_ARRIVAL, %rdx
+	own	mov %gs:THREAD_ARRIVAL, %rdx
 	/*
 	 * Somebody may be killing the entry: first it loses its body, then its place in the table.
 	 * With the full barrier of xchg between either he sees our store or we see that.
@@ -259,10 +268,10 @@ translate_flags_kept:
 	xchg	%rdx, (%rax)
 	cmpl	$0, ENTRY_BODY(%rcx)
 	jne	7f
-	mov	%gs:THREAD_EXIT, %edx
+	own	mov %gs:THREAD_EXIT, %edx
 	dec	%edx
 	shl	$WAY_SHIFT, %rdx
-	mov	%gs:THREAD_LOOKUP, %rcx
+	own	mov %gs:THREAD_LOOKUP, %rcx
 	add	LOOKUP_CODE(%rcx), %rdx
 	mov	%rdx, (%rax)
 	jmp	2b
@@ -271,7 +280,7 @@ translate_flags_kept:
 	 * That is behind where the landing or pad looks whether a counter has got to 0
 	 * (count_near.c). None that nobody waits for ever does.
 	 */
-7:	mov	%gs:THREAD_LOOKUP, %rdx
+7:	own	mov %gs:THREAD_LOOKUP, %rdx
 	cmpl	$0, LOOKUP_LOOKS(%rdx)
 	je	9f
 	cmpl	$1, LOOKUP_VECTORS(%rdx)
@@ -288,16 +297,16 @@ translate_flags_kept:
 8:	cmp	$3, %eax
 	jne	2b
 
-9:	mov	%gs:THREAD_FLAGS, %rax
+9:	own	mov %gs:THREAD_FLAGS, %rax
 	add	$0x7f, %al
 	sahf
 	.globl	translate_flags_back
 	.hidden	translate_flags_back
 translate_flags_back:
-	mov	%gs:THREAD_RAX, %rax
-	mov	%gs:THREAD_RDX, %rdx
-	mov	%gs:THREAD_RCX, %rcx
-	jmp	*%gs:THREAD_CACHE
+	own	mov %gs:THREAD_RAX, %rax
+	own	mov %gs:THREAD_RDX, %rdx
+	own	mov %gs:THREAD_RCX, %rcx
+	own	jmp *%gs:THREAD_CACHE
 	finish	translate_look_up
 
 	.section .note.GNU-stack, "", @progbits

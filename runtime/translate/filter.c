@@ -123,22 +123,6 @@ static uint32_t filter_for(const struct insn_memory *m)
 
 /* ---- addresses ---- */
 
-/* lea DISP(%base, %index, scale), %to */
-static void emit_lea(struct builder *b, enum reg to, enum reg base, enum reg index, uint8_t scale,
-		     int32_t disp)
-{
-	const bool narrow = disp == (int8_t)disp;
-
-	emit8(b, 0x48 | (to & 8 ? 4 : 0) | (index & 8 ? 2 : 0) | (base & 8 ? 1 : 0));
-	emit8(b, 0x8d);
-	emit8(b, (narrow ? 0x40 : 0x80) | (to & 7) << 3 | 4);
-	emit8(b, scale << 6 | (index & 7) << 3 | (base & 7));
-	if (narrow)
-		emit8(b, (uint8_t)disp);
-	else
-		emit32(b, (uint32_t)disp);
-}
-
 /* Another register beside rcx, which it is in the slot of meanwhile. */
 struct helper {
 	enum reg reg;
@@ -215,11 +199,11 @@ static void emit_sum(struct builder *b, const struct insn_memory *m, enum reg co
 	int32_t disp = (int32_t)m->disp;
 
 	if (base != INSN_NO_REGISTER) {
-		emit_lea(b, REG_RCX, base, REG_RCX, 0, disp);
+		emit_lea_of(b, REG_RCX, base, REG_RCX, 0, disp);
 		disp = 0;
 	}
 	if (index != INSN_NO_REGISTER)
-		emit_lea(b, REG_RCX, REG_RCX, index, m->scale, disp);
+		emit_lea_of(b, REG_RCX, REG_RCX, index, m->scale, disp);
 }
 
 static void emit_helper(struct builder *b, const struct insn_memory *m, enum through through,
@@ -257,12 +241,12 @@ static void emit_address(struct builder *b, const struct insn_memory *m, enum th
 	emit_helper(b, m, through, helper);
 	emit_fill(b, REG_RCX, offset);
 	if (through != THROUGH_COPY)
-		emit_lea(b, REG_RCX, helper->reg, REG_RCX, 0,
-			 through == THROUGH_FS ? (int32_t)m->disp : 0);
+		emit_lea_of(b, REG_RCX, helper->reg, REG_RCX, 0,
+			    through == THROUGH_FS ? (int32_t)m->disp : 0);
 	if (through == THROUGH_COPY)
 		emit_sum(b, m, helper->reg);
 	if (through == THROUGH_FS && m->base != INSN_NO_REGISTER)
-		emit_lea(b, REG_RCX, m->base, REG_RCX, 0, 0);
+		emit_lea_of(b, REG_RCX, m->base, REG_RCX, 0, 0);
 	emit_fill(b, helper->reg, helper->slot);
 	mark_pc(b, b->pc, SPILL_RCX);
 }
@@ -302,7 +286,8 @@ static void emit_compare(struct builder *b, const struct insn_memory *m)
 	emit_address(b, m, through, filter + offsetof(struct operand_filter, offset));
 	EMIT(b, 0x0f, 0x1f, 0x84, 0xe9);
 	emit_way_out(b);
-	EMIT(b, 0x65, 0xc4, 0xe2, 0xf2, 0xf5, 0x0c, 0x25);
+	emit8(b, segment_prefix);
+	EMIT(b, 0xc4, 0xe2, 0xf2, 0xf5, 0x0c, 0x25);
 	emit32(b, filter + offsetof(struct operand_filter, mask));
 	EMIT(b, 0xe3, 0xee);
 }
@@ -451,7 +436,8 @@ void filter_late(struct builder *b)
 			b->likewise = site->address;
 		EMIT(b, 0x48, 0x8d, 0x0d);
 		emit_relative(b, site->address);
-		EMIT(b, 0x65, 0xff, 0x24, 0x25);
+		emit8(b, segment_prefix);
+		EMIT(b, 0xff, 0x24, 0x25);
 		emit32(b, THREAD_TOUCH);
 	}
 }

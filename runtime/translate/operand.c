@@ -16,7 +16,7 @@ static uint64_t operand_address(const struct builder *b)
 	return b->insn.prefixes & PREFIX_ADDRESS ? (uint32_t)address : address;
 }
 
-static void put(struct builder *b, const uint8_t *bytes, unsigned int n)
+void operand_put(struct builder *b, const uint8_t *bytes, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
 		b->at[i] = bytes[i];
@@ -28,11 +28,10 @@ static void put_rest(struct builder *b)
 {
 	const unsigned int from = b->insn.disp_at + 4;
 
-	put(b, b->code + from, b->insn.length - from);
+	operand_put(b, b->code + from, b->insn.length - from);
 }
 
-/* Of the registers that need no REX bit, one that the instruction does not use. */
-static enum reg free_register(const struct insn *insn)
+enum reg operand_register(const struct insn *insn)
 {
 	static const uint8_t candidates[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSI};
 	struct insn_effects effects;
@@ -62,9 +61,7 @@ static void far_lea(struct builder *b, uint64_t address)
 	emit64(b, address);
 }
 
-/* Makes @bit of REX, VEX, XOP or EVEX, REX_B or REX_X, which RIP-relative operands ignore, say rax ...
- * rdi, or that there is no index; @copy is where the instruction begins. */
-static void clear_bit(const struct insn *insn, uint8_t *copy, uint8_t bit)
+void operand_clear_bit(const struct insn *insn, uint8_t *copy, uint8_t bit)
 {
 	/* Where it is inverted, beside that of REX_R. */
 	const uint8_t inverted = bit << 5;
@@ -95,7 +92,7 @@ static void clear_bit(const struct insn *insn, uint8_t *copy, uint8_t bit)
 static void through_register(struct builder *b, uint64_t address)
 {
 	const struct insn *insn = &b->insn;
-	const enum reg reg = free_register(insn);
+	const enum reg reg = operand_register(insn);
 	struct state state = {.pc = b->pc, .spills = SPILL_FAR, .far = reg};
 	uint8_t *copy;
 
@@ -105,8 +102,8 @@ static void through_register(struct builder *b, uint64_t address)
 	emit8(b, 0xb8 | reg);
 	emit64(b, address);
 	copy = b->at;
-	put(b, b->code, insn->modrm_at);
-	clear_bit(insn, copy, REX_B);
+	operand_put(b, b->code, insn->modrm_at);
+	operand_clear_bit(insn, copy, REX_B);
 	emit8(b, (insn->modrm & 0x38) | reg);
 	put_rest(b);
 	state.pc = b->pc + insn->length;
@@ -123,13 +120,13 @@ void emit_rip_relative(struct builder *b)
 	if (!narrow && reaches(b, address, insn->length)) {
 		const uint32_t disp = address - (here(b) + insn->length);
 
-		put(b, b->code, insn->length);
+		operand_put(b, b->code, insn->length);
 		__builtin_memcpy(b->at - insn->length + insn->disp_at, &disp, 4);
 	} else if (narrow || address < 1UL << 31) {
 		uint8_t *const copy = b->at;
 
-		put(b, b->code, insn->modrm_at);
-		clear_bit(insn, copy, REX_X);
+		operand_put(b, b->code, insn->modrm_at);
+		operand_clear_bit(insn, copy, REX_X);
 		emit8(b, (insn->modrm & 0x38) | 4);
 		emit8(b, 0x25);
 		emit32(b, (uint32_t)address);
@@ -166,7 +163,7 @@ void emit_operand_to_rcx(struct builder *b)
 	emit8(b, 0x8b);
 	if (!insn->rip_relative) {
 		emit8(b, modrm);
-		put(b, b->code + insn->modrm_at + 1, insn->length - insn->modrm_at - 1);
+		operand_put(b, b->code + insn->modrm_at + 1, insn->length - insn->modrm_at - 1);
 	} else if (near) {
 		emit8(b, modrm);
 		emit_relative(b, address);

@@ -404,7 +404,8 @@ void record_late(struct builder *b)
 		mark_pc(b, b->pc, SPILL_RCX);
 		EMIT(b, 0x48, 0x8d, 0x0d);
 		emit32(b, (uint32_t)(h->header - (b->at + 4)));
-		EMIT(b, 0x65, 0xff, 0x24, 0x25);
+		emit8(b, segment_prefix);
+		EMIT(b, 0xff, 0x24, 0x25);
 		emit32(b, THREAD_DRAIN);
 	}
 }

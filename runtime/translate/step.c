@@ -37,7 +37,9 @@ static void copy(struct builder *b)
 
 static void plain(struct builder *b)
 {
-	if (__builtin_expect(b->insn.rip_relative, 0))
+	if (__builtin_expect(segment_is_fs() && own_fs_changes(&b->insn), 0))
+		emit_own_fs(b);
+	else if (__builtin_expect(b->insn.rip_relative, 0))
 		emit_rip_relative(b);
 	else
 		copy(b);
@@ -126,7 +128,10 @@ enum next emit_insn(struct builder *b)
 		count_traced(b);
 	b->nr_insns++;
 	b->source_end = b->pc + b->insn.length;
-	if (__builtin_expect(insn_uses_gs(&b->insn) || is_sysenter(&b->insn), 0)) {
+	if (__builtin_expect(insn_uses_gs(&b->insn) ||
+				     (segment_is_fs() && own_fs_forbids(&b->insn)) ||
+				     is_sysenter(&b->insn),
+			     0)) {
 		count_leave(b);
 		trace_leave(b);
 		emit_exit_jump(b, b->pc, EXIT_DETACH);

@@ -21,7 +21,8 @@ _Static_assert(VECTORS_MAX == sizeof((struct thread){0}.vectors) / 16, "");
 /* movaps between the register and %gs:word */
 static void emit_move(struct builder *b, uint8_t opcode, unsigned int n, uint32_t word)
 {
-	EMIT(b, 0x65, 0x44, 0x0f);
+	emit8(b, segment_prefix);
+	EMIT(b, 0x44, 0x0f);
 	emit8(b, opcode);
 	emit8(b, 0x04 | (7 - n) << 3);
 	emit8(b, 0x25);

@@ -384,23 +384,6 @@ waiting.poll(1)
 """
 
 
-def case_a_sandbox_without_gs_is_said():
-    """gVisor's arch_prctl(2) takes neither ARCH_SET_GS nor ARCH_GET_GS."""
-    gvisor = (os.environ['REFUSE_PERF'], '22,158:0x1001,158:0x1004', TALLY)
-    for command in ('run',), ('stat', '--pmu=user', '-e', 'instructions'):
-        done = run(*gvisor, *command, '--', 'echo', 'executed')
-        equal((done.returncode, done.stdout), (126, ''), command)
-        contains(done.stderr, 'needs the GS register')
-        contains(done.stderr, 'outside of gVisor')
-    done = run(*gvisor, 'stat', '-e', 'instructions', '--', 'echo', 'executed')
-    equal((done.returncode, done.stdout), (0, 'executed\n'))
-    contains(done.stderr, '<not supported>')
-    # What the tool could not know of.
-    done = run(os.environ['REFUSE_PERF'], '22,158:0x1001', TALLY, 'run', '--', 'echo', 'executed')
-    equal((done.returncode, done.stdout), (127, ''))
-    contains(done.stderr, 'GS register: arch_prctl: invalid argument')
-
-
 def case_who_waits_for_events_sleeps_on_kernels_before_6_4():
     """There preadv2(2) knows of no pipe whether it would wait; what is left in one wakes again and again."""
     preadv2 = 327

@@ -17,6 +17,8 @@ TALLY = os.environ.get('TALLY', 'tally')
 OPTIONS = os.environ.get('RUN_OPTIONS', '').split()
 # Far above what any case takes: a case that hangs has failed.
 LIMIT = int(os.environ.get('LIMIT', '120'))
+# What `tally run` itself is to run under, as a filter of seccomp(2).
+UNDER = os.environ.get('RUN_UNDER', '').split()
 
 
 def end_of(status):
@@ -71,7 +73,8 @@ def outcome(program, case, times, told):
     if native['end'].startswith('no end') or native['end'] == 'status 99':
         return None, ['the case itself fails: ' + native['end']] + native['stderr'].splitlines()
     for _ in range(times or 1):
-        found = observe([program, case] if times else [TALLY, 'run', *OPTIONS, '--', program, case])
+        found = observe([program, case] if times else [*UNDER, TALLY, 'run', *OPTIONS, '--',
+                                                        program, case])
         wrong = take_line(found) if told else []
         wrong += differences(native, found)
         if wrong:
