@@ -186,6 +186,20 @@ uint64_t core_event_id(uint64_t event); /* 0: it is closed */
 /* @event, which has just been opened, goes on where another ends that was known by @id. */
 void core_continue(uint64_t event, uint64_t id, const struct core_count *count);
 
+/* ---- events of the kernel's that count for ours (core_host_kept()), which go by name: core/kept.c ---- */
+
+/* It is there now, switched on or not, or as soon as the task executes. */
+void core_kept_begins(uint64_t event, bool on, bool on_exec);
+/* What it is to be from now on, and core_event.refreshed. False: nothing, as ours has ended. */
+bool core_kept_follow(uint64_t event, bool *on, uint32_t *refreshed);
+/* That is what it has counted. */
+void core_kept_counted(uint64_t event, uint64_t value);
+/* All of whom it measured have ended. */
+void core_kept_ended(uint64_t event);
+/* What who keeps it has to say, and had to say last: 0 or a negative errno value. */
+void core_kept_answer(uint64_t event, int with);
+int core_kept_answered(uint64_t event);
+
 /* ---- ioctl(2), prctl(2), read(2): of events by name ---- */
 
 int core_enable(uint64_t event, bool group);

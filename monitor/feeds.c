@@ -103,8 +103,7 @@ static struct feed *free_feed(void)
 
 static void answer(const struct control_message *message, int with)
 {
-	if (events_is(message->event, message->generation))
-		__atomic_store_n(&core_event(message->event)->answer, with, __ATOMIC_RELEASE);
+	core_kept_answer(core_name(message->event, message->generation), with);
 }
 
 /* Before who opened it may let go of the same ring: what is in it would be lost then. */
@@ -174,7 +173,7 @@ void feed_ready(uint32_t index)
 	if (feed->from.page)
 		core_forward_soon(&feed->from);
 	if (ended)
-		__atomic_store_n(&core_event(feed->event)->kept_ended, true, __ATOMIC_RELEASE);
+		core_kept_ended(feed->from.event);
 	if (ended || !feed->from.page)
 		events_wake(feed->event, feed->generation); /* who forwards, or waits, is to look */
 }
@@ -205,20 +204,20 @@ static bool is_meant(const struct feed *feed, uint64_t event, bool group)
 /* It is by itself to the kernel, and counts while ours would: when its leader is on, too. */
 static void follow_state(struct feed *feed)
 {
-	struct core_event *event = core_event(feed->event);
-	const uint32_t refreshed = event->refreshed - feed->refreshed;
+	uint32_t refreshed;
+	bool on;
 
-	if (event->state == CORE_EXITED)
+	if (!core_kept_follow(feed->from.event, &on, &refreshed))
 		return;
-	event->kept_on = core_enabled(event) && core_enabled(core_event(event->leader));
+	refreshed -= feed->refreshed;
 	/* That switches it on, too. */
-	if (event->kept_on && refreshed) {
+	if (on && refreshed) {
 		feed->refreshed += refreshed;
 		ioctl(feed->fd, PERF_EVENT_IOC_REFRESH, refreshed);
 		return;
 	}
 	/* Whatever it was: prctl(2) has switched it, too, or has not. */
-	ioctl(feed->fd, event->kept_on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+	ioctl(feed->fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
 static void read_kept(const struct feed *feed)
@@ -226,7 +225,7 @@ static void read_kept(const struct feed *feed)
 	uint64_t words[8]; /* by attr.read_format: the count is the first */
 
 	if (read(feed->fd, words, sizeof(words)) > 0)
-		__atomic_store_n(&core_event(feed->event)->kept, words[0], __ATOMIC_RELEASE);
+		core_kept_counted(feed->from.event, words[0]);
 }
 
 void feeds_kept(uint64_t event, bool group, enum core_kept what)

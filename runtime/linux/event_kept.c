@@ -69,14 +69,13 @@ static void follow_leader(struct perf_event_attr *attr, const struct core_event 
 
 int64_t event_kept_open(const struct event_request *request, uint64_t event)
 {
-	struct core_event *is = core_named(event);
+	const struct core_event *is = core_named(event);
 	union event_attr of = request->attr;
 	int64_t fd, raised;
 
 	leave_ours(&of.attr);
 	follow_leader(&of.attr, is, core_event(is->leader));
-	is->kept_on = !of.attr.disabled;
-	is->kept_on_exec = of.attr.enable_on_exec;
+	core_kept_begins(event, !of.attr.disabled, of.attr.enable_on_exec);
 	fd = sys(__NR_perf_event_open, &of, request->pid, request->cpu, -1,
 		 (request->flags & PERF_FLAG_PID_CGROUP) | PERF_FLAG_FD_CLOEXEC);
 	/* The number is for ours. */
@@ -88,7 +87,7 @@ int64_t event_keep(int64_t kernels, uint64_t event)
 {
 	enum { PAGES = 64 };
 	struct control_message message = about(event, CONTROL_KEEP);
-	struct core_event *is = core_named(event);
+	const struct core_event *is = core_named(event);
 	struct perf_event_attr attr = is->attr;
 
 	leave_ours(&attr);
@@ -96,11 +95,11 @@ int64_t event_keep(int64_t kernels, uint64_t event)
 	if (attr.sample_period && !event_joined_feed((int)kernels, &attr, event, PAGES, &message) &&
 	    !(attr.inherit && is->cpu < 0))
 		return -ENOMEM;
-	__atomic_store_n(&is->answer, -EMFILE, __ATOMIC_RELEASE);
+	core_kept_answer(event, -EMFILE);
 	if (!control_send(&message, (int)kernels))
 		return -ENODEV;
 	control_finish();
-	return __atomic_load_n(&is->answer, __ATOMIC_ACQUIRE);
+	return core_kept_answered(event);
 }
 
 /* ---- later ---- */
@@ -117,13 +116,12 @@ bool core_host_kept(uint64_t event, bool group, enum core_kept what)
 int64_t event_kept_ioctl(uint64_t event, uint32_t request, uint64_t argument, int fd)
 {
 	struct control_message message = about(event, CONTROL_KEPT_IOCTL);
-	struct core_event *is = core_named(event);
 
 	message.request = request;
 	message.argument = argument;
-	__atomic_store_n(&is->answer, -ENODEV, __ATOMIC_RELEASE);
+	core_kept_answer(event, -ENODEV);
 	if (!control_send(&message, fd))
 		return -ENODEV;
 	control_finish();
-	return __atomic_load_n(&is->answer, __ATOMIC_ACQUIRE);
+	return core_kept_answered(event);
 }
