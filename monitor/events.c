@@ -184,13 +184,12 @@ static void close_pipe(struct pipe *pipe)
 static void close_event(uint32_t event)
 {
 	struct pipe *pipe = &events.pipes[event];
-	const bool keeps = core_event(event)->keeps;
 
 	close_pipe(pipe);
 	core_close(core_name(event, pipe->generation));
 	feeds_closed(event, pipe->generation);
-	if (keeps)
-		feeds_without_leader(event);
+	/* It may have ended with who was about to open it, and the slot be another's. */
+	feeds_without_leader(event);
 }
 
 /* The write end of the pipe that somebody has got for an event; -1: nobody can read it any more. */

@@ -24,7 +24,8 @@
 /* ---- what it tells others of ---- */
 
 char *core_attached;
-static uint64_t closed, without_feeds; /* names, of the last ones */
+static uint64_t closed, without_feeds; /* names, of the last ones, */
+static uint32_t without_leader;	       /* and an index */
 
 void core_close(uint64_t event)
 {
@@ -73,7 +74,7 @@ void feeds_kept(uint64_t event, bool group, enum core_kept what)
 
 void feeds_without_leader(uint32_t leader)
 {
-	(void)leader;
+	without_leader = leader;
 }
 
 void watches_open(int epoll)
@@ -203,7 +204,7 @@ static int begin(void **state)
 	to_monitor = events_open(epoll);
 	if (core_attached == MAP_FAILED || to_monitor < 0)
 		return -1;
-	closed = without_feeds = 0;
+	closed = without_feeds = without_leader = 0;
 	tell(&(struct control_message){.what = CONTROL_PIPES});
 	return 0;
 }
@@ -266,6 +267,20 @@ static void what_the_last_event_of_the_slot_had_goes(void **state)
 	assert_int_equal(closed, core_name(5, 2));
 }
 
+/* Its members are kept by themselves from then on; what it was itself the slot may not say any more. */
+static void who_has_led_a_group_leads_it_no_more(void **state)
+{
+	const int fd = open_event(5, 1);
+
+	(void)state;
+	core_event(5)->keeps = true;
+	core_event(5)->generation = 2;
+	core_event(5)->keeps = false;
+	close(fd);
+	look();
+	assert_int_equal(without_leader, 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +288,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(as_many_wait_as_are_asked_for, begin, end),
 		cmocka_unit_test_setup_teardown(what_the_last_event_of_the_slot_had_goes, begin,
 						end),
+		cmocka_unit_test_setup_teardown(who_has_led_a_group_leads_it_no_more, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("monitor: descriptors of events", tests, NULL, NULL);
