@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -41,8 +42,8 @@ static void pause_for_a_look(void)
  * wait for a child of vfork(2), which the kernel does not let them be asked out of; or have ended as the
  * first of their process, whose end is told with that of the last one.
  */
-static pid_t late[64];
-static size_t nr_late;
+static pid_t *late;
+static size_t nr_late, room_late;
 
 static bool is_late(pid_t tid)
 {
@@ -52,9 +53,25 @@ static bool is_late(pid_t tid)
 	return false;
 }
 
+/* For who is asked to stop: to be traced by us and never let go is worse than to wait. */
+static bool room_for_one(void)
+{
+	const size_t room = room_late ? 2 * room_late : 64;
+	pid_t *grown;
+
+	if (nr_late < room_late)
+		return true;
+	grown = realloc(late, room * sizeof(*late));
+	if (!grown)
+		return false;
+	late = grown;
+	room_late = room;
+	return true;
+}
+
 static void expect(pid_t tid)
 {
-	if (!is_late(tid) && nr_late < sizeof(late) / sizeof(*late))
+	if (!is_late(tid))
 		late[nr_late++] = tid;
 }
 
@@ -136,7 +153,7 @@ static void help(pid_t tid, pid_t pid, uint32_t owner)
 	int status, looks = LOOKS;
 	bool there;
 
-	if (nr_late == sizeof(late) / sizeof(*late))
+	if (!room_for_one())
 		return;
 	/* It may have gone on meanwhile. */
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -195,17 +196,40 @@ static void who_executes_goes_on(void **state)
 	}
 }
 
+/* They are asked to stop, and do not before their children have ended. */
+static void however_many_do_not_stop_the_next_one_is_helped(void **state)
+{
+	enum { MANY = 65 };
+	int to[MANY][2];
+	pid_t pid[MANY];
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		pid[i] = start(await_child);
+		memcpy(to[i], to_child, sizeof(to_child));
+		halted_help(OWNER);
+		assert_false(lock->held);
+	}
+	for (int i = 0; i < MANY; i++) {
+		kill(pid[i], SIGCONT);
+		memcpy(to_child, to[i], sizeof(to_child));
+		assert_int_equal(write(to_child[1], "", 1), 1);
+		ends_by_itself(pid[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_ends_as_the_first_of_others_is_not_waited_for),
 		cmocka_unit_test(who_waits_for_its_child_is_not_waited_for),
 		cmocka_unit_test(who_executes_goes_on),
+		cmocka_unit_test(however_many_do_not_stop_the_next_one_is_helped),
 	};
 
 	lock = mmap(NULL, sizeof(*lock), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (lock == MAP_FAILED)
 		return 1;
-	alarm(20);
+	alarm(60);
 	return cmocka_run_group_tests_name("monitor: who is stopped", tests, NULL, NULL);
 }
