@@ -164,19 +164,39 @@ static bool is_process(int fd)
 	return !syscall(__NR_pidfd_send_signal, fd, 0, NULL, 0) || errno != EBADF;
 }
 
-/* As we see it: its own number is that in its own name space. */
+static bool is_of(uint32_t page, uint64_t process)
+{
+	return core_task(page)->live && core_task(page)->process == process;
+}
+
+/* A page that the process has: that which was told of may be another one's by now. 0: none. */
+static uint32_t page_of(const struct control_message *message)
+{
+	const uint32_t used = arena_used();
+
+	if (message->page && message->page <= used && is_of(message->page, message->process))
+		return message->page;
+	for (uint32_t page = 1; page <= used; page++)
+		if (is_of(page, message->process))
+			return page;
+	return 0;
+}
+
+/* As we see it: its own number is that in its own name space, and here it may be another process's. 0: it has
+ * ended. */
 static pid_t number_of(const struct control_message *message)
 {
-	const uint32_t page = message->page;
-	const pid_t holder = page && page <= arena_used() && !host_agrees(core_task(page))
-				     ? arena_process(page)
-				     : 0;
+	const uint32_t page = page_of(message);
 
-	return holder > 0 ? holder : message->pid;
+	if (!page)
+		return 0;
+	return host_agrees(core_task(page)) ? message->pid : arena_process(page);
 }
 
 void watch_task(const struct control_message *message, int fd, pid_t sender)
 {
+	pid_t number;
+
 	if (fd >= 0 && !is_process(fd)) {
 		close(fd);
 		fd = -1;
@@ -186,11 +206,11 @@ void watch_task(const struct control_message *message, int fd, pid_t sender)
 			close(fd);
 		return;
 	}
-	watch(&(struct watch){
-		.fd = fd,
-		.process = message->process,
-		.number = message->own ? sender : number_of(message),
-	});
+	number = message->own ? sender : number_of(message);
+	if (fd < 0 && number <= 0)
+		ended(message->process, 0);
+	else
+		watch(&(struct watch){.fd = fd, .process = message->process, .number = number});
 }
 
 static void watched_ended(struct watch *watch)
