@@ -227,6 +227,16 @@ short core_poll(uint64_t event);
 /* The same, and it stays. */
 short core_poll_peek(uint64_t event);
 
+/*
+ * For a host whose core_host_wake() sends a message: until somebody has looked, one is enough. False: somebody
+ * has sent one, or is about to. Else the caller is, and says then whether it has been sent. Who is killed
+ * before is found, and does not leave out who comes next.
+ */
+bool core_wake_begins(struct core_event *event);
+void core_wake_ends(struct core_event *event, bool sent);
+/* Somebody is about to look: what happens from here on is told of again. */
+void core_wake_seen(struct core_event *event);
+
 /* ---- the life of tasks: called by their own threads, in the runtime ---- */
 
 /* As none has ever been there; but a lock that is held stays so, and whoever holds it finds out. */

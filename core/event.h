@@ -131,7 +131,7 @@ struct core_event {
 	/* the descriptor (runtime/linux/, monitor/) */
 	uint64_t inode;	  /* of the pipe that is the descriptor */
 	bool nonblocking; /* O_NONBLOCK, as the program has it */
-	uint32_t woken;	  /* 1: the monitor was told to wake who polls, and nobody has looked yet */
+	uint32_t woken;	  /* who polls has been woken, and has not looked yet: core_wake_begins() */
 
 	struct core_file file; /* of a probe; the offset is attr.probe_offset */
 	uint16_t record; /* the number that the tracing directory has for its raw data; or 0 */

@@ -364,6 +364,38 @@ static void woken_at_the_end(void **state)
 	assert_int_equal(fake.wakes.of[0].what, POLLHUP);
 }
 
+static void once_is_enough_until_somebody_looks(void **state)
+{
+	struct core_event *event = core_event(fake_event(&counting, CORE_LOADS));
+
+	(void)state;
+	assert_true(core_wake_begins(event));
+	core_wake_ends(event, true);
+	assert_false(core_wake_begins(event));
+	core_wake_seen(event);
+	assert_true(core_wake_begins(event));
+	core_wake_ends(event, false);
+	assert_true(core_wake_begins(event));
+	core_wake_seen(event);
+	core_wake_ends(event, true);
+	assert_true(core_wake_begins(event));
+}
+
+static void who_is_killed_while_waking_leaves_it_to_the_next(void **state)
+{
+	struct core_event *event = core_event(fake_event(&counting, CORE_LOADS));
+
+	(void)state;
+	fake.tid = 70;
+	assert_true(core_wake_begins(event));
+	fake.tid = 71;
+	assert_false(core_wake_begins(event)); /* it is about to */
+	fake.dead = 70;
+	assert_true(core_wake_begins(event));
+	core_wake_ends(event, true);
+	assert_false(core_wake_begins(event));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -383,6 +415,8 @@ int main(void)
 		CASE(polled),
 		CASE(the_page_is_one_events),
 		CASE(woken_at_the_end),
+		CASE(once_is_enough_until_somebody_looks),
+		CASE(who_is_killed_while_waking_leaves_it_to_the_next),
 	};
 
 	return cmocka_run_group_tests_name("core/page", tests, NULL, NULL);

@@ -52,3 +52,37 @@ void core_poll_wake(struct core_event *event)
 {
 	core_host_wake(core_opened(event), POLLHUP);
 }
+
+/* core_event.woken: 0, the number for locks of who is about to send, or that it has been done, which is nobody's
+ * number. */
+enum { SENT = 1 };
+
+static bool change_woken(struct core_event *event, uint32_t from, uint32_t to)
+{
+	return __atomic_compare_exchange_n(&event->woken, &from, to, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+bool core_wake_begins(struct core_event *event)
+{
+	const uint32_t me = core_host_owner();
+	uint32_t woken;
+
+	if (change_woken(event, 0, me))
+		return true;
+	woken = __atomic_load_n(&event->woken, __ATOMIC_SEQ_CST);
+	if (woken == SENT || (woken && woken != me && core_host_owner_alive(woken)))
+		return false;
+	return change_woken(event, woken, me);
+}
+
+void core_wake_ends(struct core_event *event, bool sent)
+{
+	/* Unless somebody has looked meanwhile. */
+	change_woken(event, core_host_owner(), sent ? SENT : 0);
+}
+
+void core_wake_seen(struct core_event *event)
+{
+	__atomic_store_n(&event->woken, 0, __ATOMIC_SEQ_CST);
+}

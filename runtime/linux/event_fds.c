@@ -234,7 +234,7 @@ bool event_fd_drain(uint64_t fd, uint64_t event)
 
 	/* First, so that what happens from here on is told of again: once too often does no harm,
 	 * if the slot is another event's by now. */
-	__atomic_store_n(&core_named(event)->woken, 0, __ATOMIC_SEQ_CST);
+	core_wake_seen(core_named(event));
 	do {
 		n = take_bytes(fd, &vector);
 		any |= n > 0;

@@ -288,11 +288,8 @@ void core_host_wake(struct core_event *event, short revents)
 	};
 
 	(void)revents; /* core_poll() says it */
-	/* Until somebody has looked, once is enough. */
-	if (__atomic_exchange_n(&event->woken, 1, __ATOMIC_ACQ_REL))
-		return;
-	if (!control_wake(&message))
-		__atomic_store_n(&event->woken, 0, __ATOMIC_RELEASE);
+	if (core_wake_begins(event))
+		core_wake_ends(event, control_wake(&message));
 }
 
 bool core_host_crowded(void)
