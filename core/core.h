@@ -257,7 +257,8 @@ uint64_t core_task_forked(struct core_task *task, uint64_t id, int32_t pid);
 bool core_task_begun(struct core_task *task);
 /* Of the threads of a process that live, the task at @page is the one that stands for all of them. */
 bool core_speaks_for_process(uint32_t page);
-/* Its thread has ended: by itself, or by whoever finds that it is no more. */
+/* Its thread has ended: by itself, or by whoever finds that it is no more. It goes on being live where not
+ * all of what it had can be looked at (core_host_whole()). */
 void core_task_exit(struct core_task *task);
 /*
  * Somebody else's: the same for @task of @process (0: whichever), if nobody has its page any

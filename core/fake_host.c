@@ -22,7 +22,7 @@ static void *arena;
 
 bool core_host_whole(void)
 {
-	return true;
+	return !fake.partly;
 }
 
 uint64_t core_host_tsc(void)

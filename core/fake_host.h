@@ -53,6 +53,7 @@ extern _Thread_local struct fake_host {
 	/* What a thread does that is to come out before it has; NULL: it does not come. */
 	void (*comes_out)(struct core_task *task);
 
+	bool partly; /* no more than the threads can be mapped */
 	bool keeper_gone;
 	uint64_t kernels; /* what each event of the kernel's has counted that counts for ours */
 

@@ -287,9 +287,16 @@ static void end_events(struct core_task *task, bool exec)
 	}
 }
 
+/* What it measures, or has opened, may be where nothing is mapped. */
+static bool can_be_ended(const struct core_task *task)
+{
+	return !(task->events || task->created || task->opening || task->tracing) ||
+	       core_host_whole();
+}
+
 static void end_task(struct core_task *task)
 {
-	struct core_event *opening = task->opening && core_host_whole() ? core_opening(task) : NULL;
+	struct core_event *opening = core_opening(task);
 
 	if (opening)
 		core_close_event(opening);
@@ -309,7 +316,7 @@ static void end_task(struct core_task *task)
 void core_task_exit(struct core_task *task)
 {
 	core_tree_lock();
-	if (task->live)
+	if (task->live && can_be_ended(task))
 		end_task(task);
 	core_tree_unlock();
 }
@@ -317,7 +324,8 @@ void core_task_exit(struct core_task *task)
 void core_task_lost(struct core_task *task, uint64_t process)
 {
 	core_tree_lock();
-	if (task->live && (!process || task->process == process) && !core_host_alive(task))
+	if (task->live && (!process || task->process == process) && !core_host_alive(task) &&
+	    can_be_ended(task))
 		end_task(task);
 	core_tree_unlock();
 }

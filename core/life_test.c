@@ -456,6 +456,27 @@ static void who_has_been_ended_does_not_begin(void **state)
 	tree_open(&attr, child, -1, 0);
 }
 
+/* Where there is no room for all of the arena, its events are left to who has it. */
+static void who_has_opened_what_cannot_be_seen_does_not_end(void **state)
+{
+	const struct perf_event_attr attr = test_instructions();
+	struct core_task *opener = tree_clone(2, 0);
+	uint32_t event;
+
+	(void)state;
+	tree_run(2);
+	event = tree_open(&attr, core_task(FIRST_PAGE), -1, 0);
+	assert_int_equal(opener->events, 0);
+	fake.partly = true;
+	core_task_exit(opener);
+	assert_true(opener->live);
+	assert_int_equal(core_event(event)->creator, 2);
+	fake.partly = false;
+	core_task_exit(opener);
+	assert_false(opener->live);
+	assert_int_equal(core_event(event)->creator, 0);
+}
+
 /* A parent may end before its child has come to say that it is there. */
 static void a_birth_is_told_to_the_parent_alone(void **state)
 {
@@ -542,6 +563,7 @@ int main(void)
 		TREE_CASE(who_cannot_open_closes_no_other_event),
 		TREE_CASE(who_goes_on_opening_what_is_gone_closes_no_other_event),
 		TREE_CASE(who_has_been_ended_opens_nothing),
+		TREE_CASE(who_has_opened_what_cannot_be_seen_does_not_end),
 		TREE_CASE(who_has_been_ended_does_not_begin),
 		TREE_CASE(a_birth_is_told_to_the_parent_alone),
 		TREE_CASE(nothing_is_done_to_what_has_been_closed),

@@ -308,7 +308,7 @@ static bool take(uint32_t page)
 	take_back(page);
 	if (is_ours(page) || lock(F_SETLK, F_WRLCK, page, 1))
 		return false;
-	if (is_on_its_way(thread) || (thread->events.events && !arena_events())) {
+	if (is_on_its_way(thread)) {
 		lock(F_SETLK, F_UNLCK, page, 1);
 		return false;
 	}
@@ -317,7 +317,11 @@ static bool take(uint32_t page)
 	lock_pieces(F_UNLCK, page, 1, PIECES - 1);
 	/* Who had it may have been killed, and somebody may be at ending its task just now. */
 	end_left(thread, page);
-	return true;
+	if (!thread->events.live)
+		return true;
+	/* There is no room to do so here. */
+	arena_leave(owner_of(page));
+	return false;
 }
 
 /* But for what says whose it is, and a lock that somebody may be about to give back. */

@@ -230,8 +230,6 @@ void tasks_end(struct thread *thread)
 {
 	if (!thread->page || !thread->events.live)
 		return;
-	if (thread->events.events && !arena_events())
-		return;
 	core_clock_stop(&thread->events);
 	if (thread == thread_self()) {
 		const struct core_used used = own_usage();
