@@ -244,7 +244,8 @@ void core_task_clear(struct core_task *task);
 
 /*
  * A thread begins: @task is clear but for comm, and inherits. @parent: of whoever made it; NULL
- * for the first. @flags: those of clone(2). Called by the parent, before the child runs, which
+ * for the first. @flags: those of clone(2). False: nothing has begun, as the parent has been ended, with
+ * all of its process, and what would be inherited is gone. Called by the parent, before the child runs, which
  * nobody can name yet. core_task_begun() is the child's, which knows pid, tid and ppid by now:
  * FORK and its name spaces, unless its parent, who may want to see that when fork(2) returns, could
  * say so before, by core_task_forked(): @pid is its number to the parent, @id that which it was given.
@@ -252,7 +253,7 @@ void core_task_clear(struct core_task *task);
  * be another's. core_task_begun() is false where somebody has ended the task who took the parent's end
  * for the child's, or all of the process's.
  */
-void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags);
+bool core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags);
 uint64_t core_task_forked(struct core_task *task, uint64_t id, int32_t pid);
 bool core_task_begun(struct core_task *task);
 /* Of the threads of a process that live, the task at @page is the one that stands for all of them. */

@@ -114,7 +114,7 @@ void core_task_clear(struct core_task *task)
 	(CLONE_NEWTIME | CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |             \
 	 CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 
-void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags)
+bool core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags)
 {
 	core_counters_init(task);
 	task->cpu = -1;
@@ -123,6 +123,10 @@ void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t 
 	task->first = parent && flags & CLONE_THREAD ? parent->first : core_page(task);
 	task->moved = flags & NAMESPACES || (parent && parent->moved);
 	core_tree_lock();
+	if (parent && !parent->live) {
+		core_tree_unlock();
+		return false;
+	}
 	task->id = ++core_tree()->last_task;
 	task->process = parent && flags & CLONE_THREAD ? parent->process : task->id;
 	if (parent)
@@ -139,6 +143,7 @@ void core_task_begin(struct core_task *task, struct core_task *parent, uint64_t 
 		core_task_unlock(task);
 	}
 	core_tree_unlock();
+	return true;
 }
 
 void core_task_apart(uint64_t process)

@@ -424,6 +424,23 @@ static void who_goes_on_opening_what_is_gone_closes_no_other_event(void **state)
 	check_copies_of(parent, 3);
 }
 
+static void who_has_been_ended_has_no_children(void **state)
+{
+	struct perf_event_attr attr = inherited();
+	struct core_task *parent = tree_clone(2, 0), *child = core_task(3);
+	const uint32_t event = tree_open(&attr, parent, -1, 0);
+
+	(void)state;
+	core_task_exit(parent);
+	core_task_clear(child);
+	assert_false(core_task_begin(child, parent, 0));
+	assert_false(child->live);
+	assert_true(core_task_begin(child, NULL, 0));
+	assert_true(child->live);
+	core_task_exit(child);
+	tree_close(event);
+}
+
 static void who_has_been_ended_opens_nothing(void **state)
 {
 	const struct perf_event_attr attr = test_instructions();
@@ -559,6 +576,7 @@ int main(void)
 		TREE_CASE(nobody_hangs_up_while_a_child_counts),
 		TREE_CASE(the_creator_may_go_first),
 		TREE_CASE(an_event_is_closed_once),
+		TREE_CASE(who_has_been_ended_has_no_children),
 		TREE_CASE(who_ends_while_opening_closes_no_other_event),
 		TREE_CASE(who_cannot_open_closes_no_other_event),
 		TREE_CASE(who_goes_on_opening_what_is_gone_closes_no_other_event),

@@ -162,11 +162,14 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 		      uint64_t envp)
 {
 	char handover[HANDOVER_MAX];
-	const uint32_t owner = arena_hand_over(thread);
+	uint32_t owner;
 	const bool leaves_page = thread && thread->page && thread->task->shares_table;
 	struct lists lists = {0};
 	int64_t error;
 
+	if (thread)
+		tasks_await_end(thread);
+	owner = arena_hand_over(thread);
 	format(handover, sizeof(handover), HANDOVER_NAME "%d,%d,%d,%d,%d,%u,%d,%s",
 	       (int64_t)HANDOVER_VERSION, (int64_t)descriptors.arena, (int64_t)descriptors.monitor,
 	       (int64_t)descriptors.runtime, (int64_t)program, HANDOVER_PAGES + owner,

@@ -177,12 +177,24 @@ void tasks_boot(struct thread *thread)
 		first(thread);
 }
 
+/* The thread that has ended its tasks is about to end the process; natively it would be gone. */
+void tasks_await_end(const struct thread *thread)
+{
+	const struct __kernel_timespec moment = {.tv_nsec = 10000000};
+
+	for (int i = 0; i < 100 && thread->page && !thread->events.live; i++)
+		sys(__NR_nanosleep, &moment, NULL);
+}
+
 void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags)
 {
 	if (!child->page)
 		return;
 	memcpy(child->events.comm, parent->events.comm, sizeof(child->events.comm));
-	core_task_begin(&child->events, parent->page ? &parent->events : NULL, flags);
+	if (core_task_begin(&child->events, parent->page ? &parent->events : NULL, flags))
+		return;
+	tasks_await_end(parent);
+	core_task_begin(&child->events, NULL, flags);
 }
 
 /* It may be killed before it can say that it is there. */

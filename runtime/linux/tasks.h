@@ -17,6 +17,13 @@ void tasks_boot(struct thread *thread);
 
 /* @parent, the caller, is about to make @child with clone(2)'s @flags: what is inherited. */
 void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags);
+
+/*
+ * Before @thread, the caller, forks or executes: another one may have ended the tasks of their process, and be
+ * about to end that. What came of it would go on without what it should have inherited. Waits for the
+ * end, but not for ever.
+ */
+void tasks_await_end(const struct thread *thread);
 /*
  * The parent's: the child of fork(2) that began as the task @id, at @child, is @pid to the parent; who
  * is told that number may ask for the child at once. That may have ended, and its place be another's.
