@@ -137,6 +137,16 @@ uint32_t arena_owner_of(uint32_t page)
 	return ARENA_OWNER(page, __atomic_load_n(as, __ATOMIC_ACQUIRE));
 }
 
+void arena_forsake(uint32_t owner)
+{
+	const uint32_t next = ARENA_OWNER_INCARNATION(owner) + 1;
+	uint32_t as = ARENA_OWNER_INCARNATION(owner);
+
+	__atomic_compare_exchange_n(word_of(ARENA_OWNER_PAGE(owner), ARENA_INCARNATION), &as,
+				    next < ARENA_INCARNATIONS ? next : 1, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_RELAXED);
+}
+
 static uint32_t giver_of(uint32_t page)
 {
 	return __atomic_load_n(word_of(page, ARENA_HANDED_OVER), __ATOMIC_ACQUIRE);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -112,6 +113,23 @@ static bool is_stopped(uint32_t page)
 	       (has_page == task->pid || has_page == parent);
 }
 
+/*
+ * Locks on pages are those of a table of descriptors. Where processes share one (CLONE_FILES) all seem to be
+ * there until the last of them has ended: here it is seen who is not, if its numbers are ours.
+ */
+static bool is_gone(uint32_t page)
+{
+	const struct core_task *task = core_task(page);
+	pid_t parent;
+	char state;
+
+	if (!task->tid || !host_agrees(task))
+		return false;
+	if (syscall(__NR_tgkill, task->pid, task->tid, 0) && errno == ESRCH)
+		return true;
+	return look_at(task->pid, task->tid, &state, &parent) && (state == 'Z' || state == 'X');
+}
+
 /* What it is stopped for now is its tracer's to know; a signal that it is about to get goes on. */
 static int signal_of(int status)
 {
@@ -194,9 +212,12 @@ void halted_help(uint32_t owner)
 	const uint32_t page = ARENA_OWNER_PAGE(owner);
 
 	halted_look();
-	if (page && page <= arena_used() && core_has_lock(owner) && arena_owner_there(owner) &&
-	    is_stopped(page))
+	if (!page || page > arena_used() || !core_has_lock(owner) || !arena_owner_there(owner))
+		return;
+	if (is_stopped(page))
 		help(core_task(page)->tid, core_task(page)->pid, owner);
+	else if (is_gone(page))
+		arena_forsake(owner);
 }
 
 static void help_for_long(uint32_t owner)

@@ -68,6 +68,18 @@ pid_t arena_process(uint32_t page)
 	return core_task(page)->pid;
 }
 
+bool host_agrees(const struct core_task *task)
+{
+	return task->name_space;
+}
+
+static uint32_t forsaken;
+
+void arena_forsake(uint32_t owner)
+{
+	forsaken = owner;
+}
+
 /* ---- who is stopped ---- */
 
 static int to_child[2]; /* what it waits for */
@@ -196,6 +208,32 @@ static void who_executes_goes_on(void **state)
 	}
 }
 
+/* The lock on its page is another process's, too. */
+static void who_is_killed_is_seen_to_be_gone(void **state)
+{
+	const pid_t pid = start(await_child);
+	siginfo_t ended;
+
+	(void)state;
+	core_task(PAGE)->name_space = 1;
+	halted_help(OWNER + ARENA_OWNER(0, 1));
+	assert_int_equal(forsaken, 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+	halted_help(OWNER); /* nobody has waited for it */
+	assert_int_equal(forsaken, OWNER);
+	forsaken = 0;
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	halted_help(OWNER);
+	assert_int_equal(forsaken, OWNER);
+	forsaken = 0;
+	core_task(PAGE)->name_space = 0; /* its number is that of somebody else */
+	halted_help(OWNER);
+	assert_int_equal(forsaken, 0);
+	lock->held = false;
+	end();
+}
+
 /* They are asked to stop, and do not before their children have ended. */
 static void however_many_do_not_stop_the_next_one_is_helped(void **state)
 {
@@ -224,6 +262,7 @@ int main(void)
 		cmocka_unit_test(who_ends_as_the_first_of_others_is_not_waited_for),
 		cmocka_unit_test(who_waits_for_its_child_is_not_waited_for),
 		cmocka_unit_test(who_executes_goes_on),
+		cmocka_unit_test(who_is_killed_is_seen_to_be_gone),
 		cmocka_unit_test(however_many_do_not_stop_the_next_one_is_helped),
 	};
 

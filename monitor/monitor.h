@@ -75,6 +75,8 @@ uint32_t arena_owner_of(uint32_t page);
 bool arena_held(uint32_t page);
 /* The page is on its way, and who gives it away is gone: nobody will come. */
 bool arena_abandoned(uint32_t page);
+/* Who has that number is gone, whoever has the lock on its page: what it held is nobody's. */
+void arena_forsake(uint32_t owner);
 /* The process that was to take the page over is gone. */
 void arena_free(uint32_t page);
 void arena_discard(uint64_t offset, uint64_t size);

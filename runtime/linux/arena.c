@@ -306,7 +306,8 @@ static bool take(uint32_t page)
 
 	memory_populate((uint64_t)thread, (uint64_t)thread + PAGE);
 	take_back(page);
-	if (is_ours(page) || lock(F_SETLK, F_WRLCK, page, 1))
+	/* Who had it here may have been found to be gone: it is still in lists of this memory. */
+	if (__atomic_load_n(&arena.ours[page], __ATOMIC_ACQUIRE) || lock(F_SETLK, F_WRLCK, page, 1))
 		return false;
 	if (is_on_its_way(thread)) {
 		lock(F_SETLK, F_UNLCK, page, 1);
