@@ -87,7 +87,8 @@ struct task {
 	struct task *next; /* of all slots of the process */
 	uint32_t used;	   /* cleared by the last store of an exiting thread */
 	bool vfork;	   /* the parent waits for the end and frees the slot */
-	bool apart;	   /* another process, which may end without a word */
+	bool apart;	   /* of another process, which may end without a word */
+	bool abroad;	   /* its table of descriptors ends with such: it has no page */
 	bool clear;	   /* it begins with default actions */
 	bool forked;	   /* it has memory of its own */
 	bool shares_table; /* but its parent's table of descriptors */

@@ -123,6 +123,14 @@ struct thread *slot_adopt(struct task *task, struct thread *thread, uint32_t pag
 	return thread;
 }
 
+void slot_leave_page(struct task *task)
+{
+	if (task->owner)
+		arena_leave(task->owner);
+	task->owner = 0;
+	task->thread = slot_own_thread(task);
+}
+
 struct thread *slot_thread(struct task *task)
 {
 	struct thread *thread = task->thread;

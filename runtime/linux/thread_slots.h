@@ -41,6 +41,9 @@ void slot_give(struct task *task);
 /* Makes @thread, whose events stay as they are, the slot's: it is on @page. */
 struct thread *slot_adopt(struct task *task, struct thread *thread, uint32_t page);
 
+/* The slot is to have its own. */
+void slot_leave_page(struct task *task);
+
 /* Gives the slot its struct thread: the one it had, one of the arena, or its own. */
 struct thread *slot_thread(struct task *task);
 

@@ -211,6 +211,7 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 {
 	/* What a vfork child does to its own goes with it. */
 	const bool own_table = flags & CLONE_VM && !(flags & (CLONE_FILES | CLONE_VFORK));
+	const bool abroad = parent->task->vfork || parent->task->abroad;
 
 	child->actions = actions_for(parent->task, flags);
 	if (!child->actions)
@@ -223,7 +224,9 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 		child->regs.gpr[REG_RSP] = rsp;
 	child->fs_base = flags & CLONE_SETTLS ? tls : parent->fs_base;
 	child->vfork = flags & CLONE_VM && flags & CLONE_VFORK;
-	child->apart = flags & CLONE_VM && !(flags & (CLONE_VFORK | CLONE_THREAD));
+	child->abroad = flags & CLONE_VM && (own_table || abroad);
+	child->apart = flags & CLONE_VM && !(flags & CLONE_VFORK) &&
+		       (!(flags & CLONE_THREAD) || abroad || parent->task->apart);
 	child->clear = flags & CLONE_CLEAR_SIGHAND;
 	child->own_numbers = own_table || parent->task->own_numbers;
 	child->waiting = false;
@@ -244,9 +247,10 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	child->shares_table = child->forked && flags & CLONE_FILES;
 	if (child->shares_table)
 		event_fds_shared();
-	/* Its page of the arena would be free with its parent's end: not from there. */
-	if (own_table)
-		child->thread = slot_own_thread(child);
+	/* Its page of the arena would be free with that table's end, which may come without a word, while this memory
+	 * goes on to have to do with it: not from there. */
+	if (child->abroad)
+		slot_leave_page(child);
 	else if (child->thread == slot_own_thread(child))
 		child->thread = NULL; /* who had the slot before was without a page */
 	slot_thread(child);
@@ -296,7 +300,7 @@ static void discard(struct task *child, bool born)
 	slot_give(child);
 }
 
-/* Frees the slot of a process in this memory that is not there any more. */
+/* Frees the slot of a process in this memory that is not there any more, or of a thread of such. */
 static void bury(struct task *task, void *unused)
 {
 	struct thread *thread = task->thread;
@@ -389,6 +393,9 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 		/* A thread may have ended by now, and its slot be another's. */
 		if (result < 0 || vfork)
 			discard(child, result >= 0);
+		/* Its threads have ended with it. */
+		if (vfork && slots_tables_differ())
+			threads_visit(bury, NULL);
 	} else {
 		*stack = 0;
 		if (size)
