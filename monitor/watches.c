@@ -143,6 +143,11 @@ static void wait_for_holder(uint32_t page, uint64_t process)
 		    watches[i].number == watch.number)
 			return;
 	open_watch(&watch);
+	/* It has left its table of descriptors, and the locks, to others: of those nobody knows the numbers. */
+	if (watch.fd < 0 && errno == ESRCH) {
+		watch.timed = true;
+		watch.fd = open_timer();
+	}
 	if (watch.fd >= 0)
 		add_watch(&watch);
 }
