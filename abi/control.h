@@ -37,7 +37,7 @@ enum control {
 	/* Events are attached to tasks of the process @pid: when that is gone, so are they. With it
 	 * may come a pidfd of the process, which the sender can name better. */
 	CONTROL_WATCH,
-	/* The sender has mapped rings as @owner: when it is gone, so are they. */
+	/* The sender has mapped rings as @owner: when it is gone, with all that have said so, so are they. */
 	CONTROL_MAPPED,
 	/* The first event of the tree is about to be opened: the settings are to say how fast the
 	 * time stamp counter runs. Wakes who waits for tsc_mult. */

@@ -74,11 +74,22 @@ static struct watch *free_watch(void)
 	return &grown[nr_watches++];
 }
 
+/* Whether the end of one that has mapped as @owner is waited for: of @number, or, 0, of any. */
+static bool is_watched_as(uint32_t owner, pid_t number)
+{
+	for (size_t i = 0; i < nr_watches; i++)
+		if (watches[i].fd >= 0 && watches[i].owner == owner &&
+		    (!number || watches[i].number == number))
+			return true;
+	return false;
+}
+
 static void ended(uint64_t process, uint32_t owner)
 {
 	if (process)
 		end_tasks(process);
-	if (owner)
+	/* Another process may have the same memory. */
+	if (owner && !is_watched_as(owner, 0))
 		core_views_end(owner);
 }
 
@@ -235,6 +246,8 @@ static void watched_ended(struct watch *watch)
 
 void watch_owner(pid_t process, uint32_t owner)
 {
+	if (is_watched_as(owner, process))
+		return;
 	watch(&(struct watch){.fd = -1, .number = process, .owner = owner});
 }
 

@@ -18,7 +18,7 @@ size_t watches_nr(void);
  * -1, is taken over. */
 void watch_task(const struct control_message *message, int fd, pid_t sender);
 
-/* When @process is gone, so are the mappings of @owner. */
+/* When @process is gone, with all others of which that was said, so are the mappings of @owner. */
 void watch_owner(pid_t process, uint32_t owner);
 
 /* Watch @index may have something to tell. */

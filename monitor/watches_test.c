@@ -33,6 +33,7 @@ static _Alignas(ARENA_PAGE) char memory[(1 + PAGES) * ARENA_PAGE];
 char *core_attached = memory;
 static pid_t holder[1 + PAGES]; /* of the page, as we see it; 0: nobody */
 static uint64_t lost;		/* core_task.process of the last one that was ended */
+static uint32_t unmapped;	/* likewise of mappings */
 
 uint32_t arena_used(void)
 {
@@ -77,7 +78,7 @@ void core_task_lost(struct core_task *task, uint64_t process)
 
 void core_views_end(uint32_t owner)
 {
-	(void)owner;
+	unmapped = owner;
 }
 
 void unreaped_begin(int pidfd, pid_t number, uint64_t process)
@@ -153,7 +154,7 @@ static int begin(void **state)
 	(void)state;
 	memset(memory, 0, sizeof(memory));
 	memset(holder, 0, sizeof(holder));
-	lost = 0;
+	lost = unmapped = 0;
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	watches_open(epoll);
 	return epoll < 0;
@@ -227,6 +228,22 @@ static void who_has_the_page_may_be_gone_before_the_lock_is(void **state)
 	assert_int_equal(lost, 7);
 }
 
+static void mappings_stay_while_somebody_has_the_memory(void **state)
+{
+	const pid_t first = start(), second = start();
+
+	(void)state;
+	watch_owner(first, 5);
+	watch_owner(second, 5);
+	watch_owner(first, 5);
+	end(first);
+	look();
+	assert_int_equal(unmapped, 0);
+	end(second);
+	look();
+	assert_int_equal(unmapped, 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +251,7 @@ int main(void)
 		CASE(in_another_name_space_who_has_the_page_is_meant),
 		CASE(who_has_the_page_next_is_not_meant),
 		CASE(who_has_the_page_may_be_gone_before_the_lock_is),
+		CASE(mappings_stay_while_somebody_has_the_memory),
 		CASE(who_is_gone_is_not_taken_for_who_has_its_number_here),
 	};
 

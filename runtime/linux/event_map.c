@@ -19,6 +19,7 @@
 #include "runtime/linux/event_mappings.h"
 #include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
+#include "runtime/linux/task.h"
 #include "runtime/lock.h"
 #include "runtime/sys.h"
 
@@ -43,6 +44,7 @@ static struct map *maps;
 static unsigned int nr_maps; /* all beyond are unused */
 struct lock event_map_lock = {.kind = LOCK_EVENT_MAP};
 static uint32_t owner; /* core/views.h: this memory; 0: has none */
+static int told; /* of the processes in this memory, which the monitor knows of; the last one */
 
 /*
  * Held while a mapping of an event comes, goes or moves, until what is kept here says so, too:
@@ -139,6 +141,7 @@ static void moved(uint64_t start, uint64_t end, uint64_t to)
 void event_maps_forked(void)
 {
 	owner = 0;
+	told = 0;
 	for (unsigned int i = 0; i < nr_maps; i++)
 		maps[i] = (struct map){0};
 }
@@ -148,14 +151,17 @@ uint32_t event_maps_owner(void)
 	return owner;
 }
 
-/* With the first mapping: whoever ends this process, the monitor sees it. */
+/* With the first mapping of each process in this memory: whoever ends it, the monitor sees it. */
 static void need_owner(void)
 {
+	const int self = task_self()->pid;
+
 	lock_take(&event_map_lock);
-	if (!owner) {
+	if (!owner)
 		owner = core_views_owner();
+	if (told != self)
 		control_send(&(struct control_message){.what = CONTROL_MAPPED, .owner = owner}, -1);
-	}
+	told = self;
 	lock_give(&event_map_lock);
 }
 

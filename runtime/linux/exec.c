@@ -178,8 +178,9 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 	if (!error && thread) {
 		thread->task->exec_lists = lists.argv;
 		thread->task->exec_lists_size = lists.size;
-		/* Of a vfork child it is its parent's memory, which stays. */
-		thread->events.views = thread->task->vfork ? 0 : event_maps_owner();
+		/* Where it is another process's, too, it stays. */
+		thread->events.views =
+			thread->task->vfork || thread->task->apart ? 0 : event_maps_owner();
 	}
 	if (!error && leaves_page)
 		tasks_end(thread);
