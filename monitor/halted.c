@@ -220,6 +220,14 @@ void halted_help(uint32_t owner)
 		arena_forsake(owner);
 }
 
+void halted_help_any(void)
+{
+	const uint32_t used = arena_used();
+
+	for (uint32_t page = 1; page <= used; page++)
+		halted_help(arena_owner_of(page));
+}
+
 static void help_for_long(uint32_t owner)
 {
 	const uint64_t second = 1000000000,

@@ -99,13 +99,12 @@ static void end_first_thread(void)
 
 static void await_child(void)
 {
-	pid_t child;
+	pid_t child = vfork();
 
-	lock->held = false;
-	child = vfork();
 	if (!child) {
 		char byte;
 
+		lock->held = false;
 		_exit(read(to_child[0], &byte, 1) != 1);
 	}
 	waitpid(child, NULL, 0);
@@ -208,6 +207,19 @@ static void who_executes_goes_on(void **state)
 	}
 }
 
+/* Who is waited for may wait for somebody else. */
+static void whoever_has_a_lock_is_helped(void **state)
+{
+	const pid_t pid = start(await_child);
+
+	(void)state;
+	halted_help_any();
+	assert_false(lock->held);
+	kill(pid, SIGCONT);
+	assert_int_equal(write(to_child[1], "", 1), 1);
+	ends_by_itself(pid);
+}
+
 /* The lock on its page is another process's, too. */
 static void who_is_killed_is_seen_to_be_gone(void **state)
 {
@@ -262,6 +274,7 @@ int main(void)
 		cmocka_unit_test(who_ends_as_the_first_of_others_is_not_waited_for),
 		cmocka_unit_test(who_waits_for_its_child_is_not_waited_for),
 		cmocka_unit_test(who_executes_goes_on),
+		cmocka_unit_test(whoever_has_a_lock_is_helped),
 		cmocka_unit_test(who_is_killed_is_seen_to_be_gone),
 		cmocka_unit_test(however_many_do_not_stop_the_next_one_is_helped),
 	};

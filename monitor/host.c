@@ -77,7 +77,9 @@ bool core_host_alive(const struct core_task *task)
 
 void core_host_held_up(uint32_t owner)
 {
-	halted_help(owner);
+	/* It may wait for somebody else, and has said so: to us, who do not listen while we wait for it. */
+	(void)owner;
+	halted_help_any();
 }
 
 void core_host_pause(unsigned int turn)

@@ -97,6 +97,8 @@ bool arena_inside(uint32_t page);
  */
 void halted_help(uint32_t owner);
 void halted_help_all(pid_t pid);
+/* The same of everybody who has a lock. */
+void halted_help_any(void);
 /* Some child, or somebody who was helped, has stopped or ended. */
 void halted_look(void);
 /* Whether it is one of those: with that status it has been let go. */
