@@ -7,6 +7,7 @@
 #include "hostile_calls.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -197,6 +199,17 @@ _Noreturn static void child(bool may_return)
 	_exit(0);
 }
 
+_Noreturn static void vfork_child(void)
+{
+	if (one_in(4))
+		usleep(below(500));
+	if (one_in(2))
+		execl("/bin/true", "true", (char *)NULL);
+	if (one_in(4))
+		kill(getpid(), SIGKILL);
+	_exit(0);
+}
+
 static void do_fork(void)
 {
 	unsigned int slot = below(KIDS);
@@ -206,13 +219,12 @@ static void do_fork(void)
 		return;
 	if (one_in(4)) {
 		pid = vfork();
-		if (!pid) {
-			if (one_in(2))
-				execl("/bin/true", "true", (char *)NULL);
-			_exit(0);
-		}
+		if (!pid)
+			vfork_child();
 	} else {
-		pid = fork();
+		/* With its parent's descriptors, it may be: then locks on those outlive it. */
+		pid = one_in(4) ? (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0)
+				: fork();
 		if (!pid)
 			child(true);
 	}
