@@ -48,9 +48,22 @@ static struct flock range_of(short type, uint64_t start, uint64_t length)
 static int64_t lock_bytes(int command, short type, uint64_t start, uint64_t length)
 {
 	struct flock range = range_of(type, start, length);
-	int64_t result = sys(__NR_fcntl, descriptors.arena, command, &range);
 
-	return command == F_GETLK && !result ? range.l_type != F_UNLCK : result;
+	return sys(__NR_fcntl, descriptors.arena, command, &range);
+}
+
+/*
+ * Whoever has the lock. To F_GETLK those of the caller's own table of descriptors are none, which may be
+ * those of other processes that share it (CLONE_FILES); to F_OFD_GETLK (Linux 3.15) they are.
+ */
+static bool is_locked_at(uint64_t start, uint64_t length)
+{
+	struct flock range = range_of(F_WRLCK, start, length);
+	int64_t error = sys(__NR_fcntl, descriptors.arena, F_OFD_GETLK, &range);
+
+	if (error)
+		error = sys(__NR_fcntl, descriptors.arena, F_GETLK, &range);
+	return !error && range.l_type != F_UNLCK;
 }
 
 static int64_t lock(int command, short type, uint64_t page, uint64_t pages)
@@ -97,7 +110,7 @@ static bool hold(uint64_t page)
 
 static bool is_locked(uint64_t page)
 {
-	return lock(F_GETLK, F_WRLCK, page, 1) == 1;
+	return is_locked_at(page * PAGE, PAGE);
 }
 
 int32_t arena_process(uint32_t page)
@@ -252,7 +265,7 @@ static uint32_t number(int tid)
 static bool is_number_there(uint32_t number)
 {
 	return __atomic_load_n(&arena.numbers[number / 64], __ATOMIC_ACQUIRE) >> number % 64 & 1 ||
-	       lock_bytes(F_GETLK, F_WRLCK, number_at(number), 1) == 1;
+	       is_locked_at(number_at(number), 1);
 }
 
 /* ---- taking ---- */
