@@ -396,6 +396,26 @@ static void who_is_killed_while_waking_leaves_it_to_the_next(void **state)
 	assert_false(core_wake_begins(event));
 }
 
+/* He had a record shown, or had said that there is something to see, and had woken nobody. */
+static void who_is_killed_with_a_ring_wakes_nobody_himself(void **state)
+{
+	const uint32_t event = fake_event(&counting, CORE_LOADS);
+	struct core_ring *ring;
+
+	(void)state;
+	fake_map(event, 1, true);
+	fake.tid = 70;
+	ring = core_ring_lock(core_event(event));
+	ring->ready = POLLIN;
+	fake.tid = 71;
+	fake.dead = 70;
+	assert_int_equal(fake.wakes.nr, 0);
+	core_ring_unlock(core_ring_lock(core_event(event)));
+	assert_int_equal(fake.wakes.nr, 1);
+	assert_int_equal(fake.wakes.of[0].event, event);
+	assert_int_equal(core_poll(event), POLLIN | POLLRDNORM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -417,6 +437,7 @@ int main(void)
 		CASE(woken_at_the_end),
 		CASE(once_is_enough_until_somebody_looks),
 		CASE(who_is_killed_while_waking_leaves_it_to_the_next),
+		CASE(who_is_killed_with_a_ring_wakes_nobody_himself),
 	};
 
 	return cmocka_run_group_tests_name("core/page", tests, NULL, NULL);

@@ -29,6 +29,19 @@ static struct perf_event_mmap_page *mmap_page(const struct core_ring *ring)
 	return core_arena(ring->at);
 }
 
+static void wake_all(const struct core_ring *ring)
+{
+	for (uint32_t i = ring->events; i; i = core_event(i)->ring_next)
+		core_host_wake(core_event(i), POLLIN);
+}
+
+/* Who had the lock is gone, and may have been about to wake: then all later wakes would be left out. */
+static void wake_instead(struct core_ring *ring)
+{
+	__atomic_store_n(&ring->ready, POLLIN | POLLRDNORM, __ATOMIC_RELEASE);
+	wake_all(ring);
+}
+
 struct core_ring *core_ring_lock(const struct core_event *event)
 {
 	uint32_t index;
@@ -37,7 +50,8 @@ struct core_ring *core_ring_lock(const struct core_event *event)
 	while ((index = __atomic_load_n(&event->ring, __ATOMIC_ACQUIRE))) {
 		struct core_ring *ring = core_ring(index);
 
-		core_lock(&ring->lock);
+		if (core_lock(&ring->lock) && ring->at)
+			wake_instead(ring);
 		if (event->ring == index)
 			return ring;
 		core_unlock(&ring->lock);
@@ -55,8 +69,7 @@ void core_ring_wake(struct core_ring *ring)
 	/* Nobody has looked since the last time: they are awake, or will look before they sleep. */
 	if (__atomic_exchange_n(&ring->ready, POLLIN | POLLRDNORM, __ATOMIC_ACQ_REL))
 		return;
-	for (uint32_t i = ring->events; i; i = core_event(i)->ring_next)
-		core_host_wake(core_event(i), POLLIN);
+	wake_all(ring);
 }
 
 void core_signal_owner(struct core_event *event, int band)
