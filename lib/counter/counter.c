@@ -14,6 +14,7 @@
 
 #include "abi/source.h"
 #include "lib/probe/attr_open.h"
+#include "lib/probe/breakpoint.h"
 #include "lib/counter/counter.h"
 #include "lib/counter/user_page.h"
 #include "lib/counter/value.h"
@@ -38,15 +39,20 @@ static bool counts_nothing(const struct tally_counter *counter, const struct per
 	       counter->source != TALLY_SOURCE_KERNEL;
 }
 
-static int refuse(struct tally_counter *counter, const char *name, struct tally_error *err)
+/* Nor would it be one of what is never hit. */
+static bool stands_still(const struct tally_counter *counter, const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_BREAKPOINT && counter->source == TALLY_SOURCE_KERNEL &&
+	       !tly_breakpoints_are_hit();
+}
+
+static int refuse(struct tally_counter *counter, const char *name, struct tally_error *err,
+		  const char *what, const char *remedy)
 {
 	close(counter->fd);
 	free(counter);
-	tly_error(err, -EOPNOTSUPP, "cannot open %s: user mode (tally run) sees user code alone",
-		  name ? name : "the event");
-	return tly_error_remedy(
-		err,
-		"count user code instead (modifier u), or count on a machine whose kernel can");
+	tly_error(err, -EOPNOTSUPP, "cannot open %s: %s", name ? name : "the event", what);
+	return tly_error_remedy(err, "%s", remedy);
 }
 
 static void join(struct tally_counter *counter, struct tally_counter *leader)
@@ -94,7 +100,11 @@ int tly_counter_open(const struct perf_event_attr *attr, const char *name,
 	}
 	c->source = ask_source(c->fd);
 	if (counts_nothing(c, attr))
-		return refuse(c, name, err);
+		return refuse(
+			c, name, err, "user mode (tally run) sees user code alone",
+			"count user code instead (modifier u), or count on a machine whose kernel can");
+	if (stands_still(c, attr))
+		return refuse(c, name, err, TLY_BREAKPOINT_NEVER_HIT, TLY_BREAKPOINT_NEVER_HIT_WHY);
 	if (leader && c->layout.group)
 		ioctl(c->fd, PERF_EVENT_IOC_ID, &c->id);
 	if (leader)

@@ -22,6 +22,7 @@
 #include "lib/event/probe.h"
 #include "lib/event/tracepoint.h"
 #include "lib/probe/attr_open.h"
+#include "lib/probe/breakpoint.h"
 #include "lib/probe/refusal/refusal.h"
 #include "lib/readfile.h"
 
@@ -262,25 +263,18 @@ static int try_uprobe(struct trial *trial)
 
 static int try_breakpoint(struct trial *trial)
 {
-	volatile uint64_t watched = 0;
+	static const uint64_t watched;
 	struct perf_event_attr attr = own_code(PERF_TYPE_BREAKPOINT, 0);
-	uint64_t count = 0;
-	ssize_t n;
-	int fd;
+	int code;
 
 	attr.bp_type = HW_BREAKPOINT_W;
 	attr.bp_addr = (uintptr_t)&watched;
 	attr.bp_len = HW_BREAKPOINT_LEN_8;
-	fd = open_event(trial, &attr, 0, -1, 0);
-	if (fd < 0)
-		return fd;
-	watched = 1;
-	n = read(fd, &count, sizeof(count));
-	close(fd);
-	if (n == sizeof(count) && count == 1)
-		return 0;
-	return fail(trial, TALLY_CANNOT, -ENODATA, "a breakpoint opens, but is never hit",
-		    "this machine or its hypervisor has no working debug registers");
+	code = open_and_close(trial, &attr, 0, -1);
+	if (code < 0 || tly_breakpoints_are_hit())
+		return code;
+	return fail(trial, TALLY_CANNOT, -ENODATA, TLY_BREAKPOINT_NEVER_HIT,
+		    TLY_BREAKPOINT_NEVER_HIT_WHY);
 }
 
 static int try_kernel(struct trial *trial)
