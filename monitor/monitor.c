@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -86,20 +88,37 @@ static char **environment_with(char *handover)
 struct child {
 	const char *runtime;
 	char *const *argv;
-	int arena, events, self;
+	int arena, events, self, program;
 	char *handover, **envp;
 	sigset_t mask;		/* to start with, */
 	struct sigaction ended; /* and what it makes of SIGCHLD */
 	int error;		/* of its exec; in memory that it shares with us until then */
 };
 
+/*
+ * Where our file has capabilities, a run executes it natively, as any such program, and who measures would be
+ * out of the run that was made for it. It needs no more rights there than its command has: already opened, it
+ * is loaded without them. -1: the runtime is to look at what the program is.
+ */
+static int open_ourselves(const char *path)
+{
+	struct stat program, ours;
+
+	if (!getauxval(AT_SECURE) || stat(path, &program) || stat("/proc/self/exe", &ours) ||
+	    program.st_dev != ours.st_dev || program.st_ino != ours.st_ino)
+		return -1;
+	return raise_descriptor(open(path, O_RDONLY | O_CLOEXEC));
+}
+
 static int prepare(struct child *child, const char *path)
 {
 	child->self = raise_descriptor(open(child->runtime, O_RDONLY | O_CLOEXEC));
 	if (child->self < 0)
 		return -errno;
-	if (asprintf(&child->handover, HANDOVER_NAME "%d,%d,%d,%d,-1,%lu,0,%s", HANDOVER_VERSION,
-		     child->arena, child->events, child->self, HANDOVER_PAGES, path) < 0) {
+	child->program = open_ourselves(path);
+	if (asprintf(&child->handover, HANDOVER_NAME "%d,%d,%d,%d,%d,%lu,0,%s", HANDOVER_VERSION,
+		     child->arena, child->events, child->self, child->program, HANDOVER_PAGES,
+		     path) < 0) {
 		child->handover = NULL;
 		return -ENOMEM;
 	}
@@ -116,6 +135,8 @@ static void forget(struct child *child)
 		close(child->events);
 	if (child->self >= 0)
 		close(child->self);
+	if (child->program >= 0)
+		close(child->program);
 	free(child->envp);
 	free(child->handover);
 }
@@ -380,6 +401,7 @@ int monitor_run(const char *runtime, const struct monitor_options *options, char
 		.arena = -1,
 		.events = -1,
 		.self = -1,
+		.program = -1,
 	};
 	char path[PATH_MAX];
 	int code = find(argv[0], path, err);

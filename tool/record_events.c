@@ -472,7 +472,8 @@ int record_adopt_attrs(struct recording *r, struct tally_error *err)
 		memcpy(attr, opened, attr->size);
 	}
 	find_time(r);
-	if (user_only)
+	/* User mode has no side of the kernel's that would be missing. */
+	if (user_only && !tally_user_mode())
 		record_note(
 			r,
 			"sampling user space only: the kernel's side is not for this user to see "

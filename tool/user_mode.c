@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <tally/attr.h>
+#include <tally/counter.h>
 #include <tally/probe.h>
 
 #include "tool/own_path.h"
@@ -79,12 +80,10 @@ static bool user_mode_has(const struct tally_event *event)
 {
 	const struct perf_event_attr *attr = event->attr;
 
-	if (attr->type == PERF_TYPE_SOFTWARE)
-		return true;
 	return !attr->exclude_user &&
-	       (!strcmp(event->pmu, "uprobe") || attr->type == PERF_TYPE_HARDWARE ||
-		attr->type == PERF_TYPE_HW_CACHE || attr->type == PERF_TYPE_RAW ||
-		attr->type == PERF_TYPE_BREAKPOINT);
+	       (!strcmp(event->pmu, "uprobe") || attr->type == PERF_TYPE_SOFTWARE ||
+		attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE ||
+		attr->type == PERF_TYPE_RAW || attr->type == PERF_TYPE_BREAKPOINT);
 }
 
 /* A right that is missing for the kernel's side alone narrows the event, as it does when it is
@@ -93,20 +92,30 @@ static bool kernel_has(const struct tally_event *event, struct tally_error *why)
 {
 	struct perf_event_attr *attr = event->attr;
 	const bool disabled = attr->disabled, all = !attr->exclude_kernel, hv = !attr->exclude_hv;
-	int fd;
+	struct tally_counter *counter;
+	int code;
 
 	attr->disabled = 1;
-	fd = tally_attr_open(attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, why);
-	if ((fd == -EACCES || fd == -EPERM) && all && !(event->flags & TALLY_EVENT_MODIFIED)) {
+	code = tally_counter_open(attr, 0, -1, NULL, 0, &counter, why);
+	if ((code == -EACCES || code == -EPERM) && all && !(event->flags & TALLY_EVENT_MODIFIED)) {
 		attr->exclude_kernel = attr->exclude_hv = 1;
-		fd = tally_attr_open(attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, why);
+		code = tally_counter_open(attr, 0, -1, NULL, 0, &counter, why);
 		attr->exclude_kernel = 0;
 		attr->exclude_hv = !hv;
 	}
 	attr->disabled = disabled;
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+	tally_counter_close(counter);
+	return !code;
+}
+
+/* By the event's name; who has the attr alone has numbers for a probe. */
+static void call_by_name(struct tally_error *why, const struct tally_event *event)
+{
+	const struct tally_error by_attr = *why;
+	const char *cause = strstr(by_attr.what, ": ");
+
+	if (cause)
+		snprintf(why->what, sizeof(why->what), "cannot open %.128s%s", event->name, cause);
 }
 
 bool tool_wants_user_mode(const struct tool_counting *counting, struct tally_events *events,
@@ -121,8 +130,10 @@ bool tool_wants_user_mode(const struct tool_counting *counting, struct tally_eve
 	for (size_t i = 0; i < tally_events_count(events); i++) {
 		const struct tally_event *event = tally_events_at(events, i);
 
-		if (user_mode_has(event) && !kernel_has(event, why))
+		if (user_mode_has(event) && !kernel_has(event, why)) {
+			call_by_name(why, event);
 			return !in_user_mode();
+		}
 	}
 	return false;
 }
@@ -173,25 +184,43 @@ static void say(const char *why, struct tally_events *events)
 	fputc('\n', stderr);
 }
 
+/* What the kernel allows everybody here is allowed in the run, too, which by itself is as strict as most
+ * kernels are. */
+static bool is_less_strict(char option[32])
+{
+	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	int level;
+	const bool known = file && fscanf(file, "%d", &level) == 1;
+
+	if (file)
+		fclose(file);
+	if (!known || level >= 2)
+		return false;
+	snprintf(option, 32, "--paranoid=%d", level < -1 ? -1 : level);
+	return true;
+}
+
 int tool_enter_user_mode(const struct tool_counting *counting, const char *why,
 			 struct tally_events *events)
 {
 	static char run[] = "run", end[] = "--";
 	const size_t argc = (size_t)counting->argc;
-	char **words = calloc(argc + 5, sizeof(*words)), path[PATH_MAX];
+	char **words = calloc(argc + 6, sizeof(*words)), **word = words;
+	char path[PATH_MAX], paranoid[32];
 
 	if (!words || !tool_own_path(path)) {
 		free(words);
 		return tool_fail("cannot go on in user mode: %s",
 				 words ? "/proc is not mounted" : "out of memory");
 	}
-	words[0] = path;
-	words[1] = run;
-	words[2] = end;
-	words[3] = path;
+	*word++ = path;
+	*word++ = run;
+	if (is_less_strict(paranoid))
+		*word++ = paranoid;
+	*word++ = end;
+	*word++ = path;
 	/* As they were typed, since recordings tell. */
-	for (size_t i = 0; i < argc; i++)
-		words[4 + i] = counting->argv[i];
+	memcpy(word, counting->argv, argc * sizeof(*words));
 	if (why)
 		say(why, events);
 	fflush(NULL);

@@ -679,5 +679,15 @@ def case_command_line_mistakes():
         equal(os.listdir('.'), [])
 
 
+def case_user_mode_is_not_said_to_lack_the_kernel():
+    need_root()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        done = run(*NOBODY, copy_tool(folder), 'record', '--pmu=user', '-e', 'instructions', '-o',
+                   folder + '/data', '--', 'true')
+        equal(done.returncode, 0, done.stderr)
+        check('user space only' not in done.stderr, done.stderr)
+
+
 if __name__ == '__main__':
     main()

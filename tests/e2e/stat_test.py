@@ -8,6 +8,7 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -16,8 +17,9 @@ from tap import *
 
 TARGET = os.environ.get('STAT_TARGET', 'stat-target')
 WRITES = 'syscalls:sys_enter_write'
-NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all',
-          '--bounding-set=-all')
+NOBODY_WITH_BOUNDS = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups',
+                      '--inh-caps=-all')
+NOBODY = NOBODY_WITH_BOUNDS + ('--bounding-set=-all',)
 
 
 def stat(*args, status=0, **more):
@@ -729,6 +731,67 @@ def case_without_rights_user_code_is_counted_and_marked():
         done = run(*NOBODY, copy, 'stat', '-a', '--', 'true')
         contains(done.stderr, '<not permitted>')
         contains(done.stderr, 'perf_event_paranoid')
+
+
+@contextlib.contextmanager
+def nobodys_tool():
+    """A copy of the tool that nobody may execute."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield copy_tool(folder)
+
+
+def case_a_run_is_as_strict_as_the_kernel():
+    need_root()
+    if run('unshare', '-m', 'true').returncode:
+        skip('may not unshare')
+    setting = '/proc/sys/kernel/perf_event_paranoid'
+    command = NOBODY_WITH_BOUNDS + (
+        '"$1"', 'stat', '--pmu=user', '-j', '-e', 'instructions', '--', 'cat', setting)
+    for level, name, shown in ('0', 'instructions', '0'), ('3', 'instructions:u', '2'):
+        with nobodys_tool() as tool:
+            file = os.path.join(os.path.dirname(tool), 'level')
+            with open(file, 'w') as written:
+                written.write(level + '\n')
+            done = run('unshare', '-m', 'sh', '-ec', 'mount --bind "$0" %s\n%s' % (
+                setting, ' '.join(command)), file, tool)
+        equal((done.returncode, done.stdout), (0, shown + '\n'), done.stderr)
+        equal([c['event'] for c in json.loads(done.stderr)['counts']], [name])
+
+
+def case_a_capability_of_the_tool_is_no_obstacle_to_user_mode():
+    need_root()
+    with nobodys_tool() as tool:
+        # cap_perfmon+ep, as we advise.
+        os.setxattr(tool, 'security.capability',
+                    struct.pack('<IIIII', 0x02000001, 0, 0, 1 << (CAP_PERFMON - 32), 0))
+        done = run(*NOBODY_WITH_BOUNDS, tool, 'stat', '--pmu=user', '-j', '-e',
+                   'instructions:u,context-switches', '--', 'true')
+        equal(done.returncode, 0, done.stderr)
+        user, kernels = json.loads(done.stderr)['counts']
+        equal(user['source'], 'user-mode')
+        # Nor does a run have it: the advice is no other time what has been done.
+        if kernels['state'] != 'counted':
+            check('setcap' not in kernels['remedy'], kernels['remedy'])
+
+
+def case_a_breakpoint_is_counted_by_whom_it_is_hit():
+    abilities = json.loads(tally('doctor', '--json').stdout)['abilities']
+    kernels, = [a['verdict'] == 'can' for a in abilities if a['name'] == 'breakpoint']
+    found, = stat('-e', 'mem:0x1000:w', '--', 'true')['counts']
+    equal((found['state'], found['source']), ('counted', 'kernel' if kernels else 'user-mode'))
+
+
+def case_who_is_told_of_user_mode_reads_the_names_that_he_typed():
+    need_root()
+    with nobodys_tool() as tool:
+        target = shutil.copy(TARGET, os.path.dirname(tool))
+        event = 'uprobe:%s:main' % target
+        done = run(*NOBODY, tool, 'stat', '-e', event, '--', target)
+        check('cannot open' not in done.stderr or 'cannot open ' + event in done.stderr, done.stderr)
+        # What user mode does not have is not looked for there.
+        done = run(*NOBODY, tool, 'stat', '-e', 'cs:k', '--', 'true')
+        check('user mode counts' not in done.stderr, done.stderr)
 
 
 if __name__ == '__main__':

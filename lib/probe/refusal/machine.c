@@ -69,7 +69,8 @@ void tly_write_perfmon_right(struct tly_refusal *r, char *buf, size_t size)
 		return;
 	}
 	length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	if (!system->may_gain_perfmon)
+	/* In a run nobody has the rights that its file would give. */
+	if (!system->may_gain_perfmon || tally_user_mode())
 		length = 0;
 	exe[length > 0 ? length : 0] = '\0';
 	snprintf(buf, size, "run it as root%s%s",
