@@ -101,10 +101,12 @@ void tly_nearest_consider(struct tly_nearest *nearest, const char *name, const c
 
 int tly_nearest_format(const struct tly_nearest *nearest, char *buf, size_t size)
 {
-	/* Past half of the letters wrong it is another word, and so are the two behind it. */
-	if (nearest->nr && nearest->best[0].score > nearest->length + 1)
-		return snprintf(buf, size, "%s", "");
-	switch (nearest->nr) {
+	unsigned int nr = 0;
+
+	/* Past half of the letters wrong it is another word. */
+	while (nr < nearest->nr && nearest->best[nr].score <= nearest->length)
+		nr++;
+	switch (nr) {
 	case 1:
 		return snprintf(buf, size, "did you mean '%s'?", nearest->best[0].name);
 	case 2:
