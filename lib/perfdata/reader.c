@@ -94,7 +94,9 @@ static int open_file(struct tally_perfdata *reader, const char *path)
 	if (fstat(reader->fd, &st))
 		return tly_reader_fails(reader, -errno, "%s", strerror(errno));
 	if (S_ISDIR(st.st_mode))
-		return is_directory(reader);
+		return faccessat(reader->fd, "data", F_OK, 0)
+			       ? tly_reader_fails(reader, -EISDIR, "%s", strerror(EISDIR))
+			       : is_directory(reader);
 	if (tly_window_init(&reader->window, reader->fd, S_ISREG(st.st_mode)))
 		return tly_reader_fails(reader, -ENOMEM, "no memory to read with");
 	return 0;
