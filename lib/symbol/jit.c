@@ -133,11 +133,11 @@ void tly_dso_load_jit(struct tally_dso *dso)
 
 	dso->jit_checked = now();
 	if (!file) {
-		tly_dso_problem(dso,
-				"let its runtime write one: node --perf-basic-prof, python3.12 -X "
-				"perf, java with an agent for it",
-				"the process left no /tmp/perf-%u.map that names this code",
-				dso->pid);
+		tly_dso_problem(
+			dso,
+			"let its runtime write one: node --perf-basic-prof, python3.12 -X "
+			"perf, java 17 -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
+			"the process left no /tmp/perf-%u.map that names this code", dso->pid);
 		return;
 	}
 	dso->jit_size = st.st_size;
