@@ -4,6 +4,36 @@
 
 #include <string.h>
 
+#define COLUMN 30 /* where the descriptions are */
+#define WIDTH  79
+
+/* How much of @text, which is more, goes onto a line: to a space, or else, in a list, behind a comma. */
+static size_t line_length(const char *text)
+{
+	for (size_t n = WIDTH - COLUMN; n > 0; n--)
+		if (text[n] == ' ')
+			return n;
+	for (size_t n = WIDTH - COLUMN; n > 0; n--)
+		if (text[n - 1] == ',')
+			return n;
+	return strlen(text);
+}
+
+static void describe(const char *text, FILE *out)
+{
+	while (strlen(text) > WIDTH - COLUMN) {
+		size_t n = line_length(text);
+
+		fprintf(out, "%.*s\n", (int)n, text);
+		text += n;
+		text += strspn(text, " ");
+		if (!*text)
+			return;
+		fprintf(out, "%*s", COLUMN, "");
+	}
+	fprintf(out, "%s\n", text);
+}
+
 void tool_help_command(const struct tool_command *command, FILE *out)
 {
 	fprintf(out, "usage: tally %s %s\n\n%s\n", command->name, command->usage, command->summary);
@@ -24,9 +54,10 @@ void tool_help_command(const struct tool_command *command, FILE *out)
 			snprintf(left + used, sizeof(left) - used, "%s%s%s%s",
 				 o->optional ? "[" : " ", o->optional ? "=" : "", o->metavar,
 				 o->optional ? "]" : "");
-		if (strlen(left) > 28)
-			fprintf(out, "%s\n%30s%s\n", left, "", o->help);
+		if (strlen(left) > COLUMN - 2)
+			fprintf(out, "%s\n%*s", left, COLUMN, "");
 		else
-			fprintf(out, "%-30s%s\n", left, o->help);
+			fprintf(out, "%-*s", COLUMN, left);
+		describe(o->help, out);
 	}
 }

@@ -133,9 +133,10 @@ static void put_section_head(const struct report *report, const struct report_se
 	if (section->table->strays) {
 		buffer_text(buffer, "# call chains: ");
 		buffer_percent(buffer, section->table->strays, section->total.samples, 0);
-		buffer_text(buffer,
-			    "% of the samples have callers that are not known: code without\n"
-			    "#              frame pointers; --call-graph dwarf records them\n");
+		buffer_text(
+			buffer,
+			"% of the samples have callers that are not known: code\n"
+			"#              without frame pointers; --call-graph dwarf records them\n");
 	}
 	buffer_text(buffer, "#\n");
 }

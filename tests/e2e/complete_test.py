@@ -37,6 +37,12 @@ def case_options_are_those_of_the_help():
     equal(offered('list', '--js'), ['--json'])
 
 
+def case_help_fits_a_terminal():
+    for command in offered(''):
+        for line in tally('help', command).stdout.splitlines():
+            check(len(line) < 80 or line.startswith('usage:'), line)
+
+
 def case_events():
     equal(offered('record', '-e', 'context-sw'), [':nospace', 'context-switches'])
     equal(offered('record', '-e', '{cycles:u,context-sw'),
