@@ -188,24 +188,29 @@ static int ignore_field(const struct tally_tracepoint_field *field, void *ctx)
 	return 1;
 }
 
-/* Says why there are no tracepoints, when they are kept from us; false when they are not. */
+/* Why there are no tracepoints, when they are kept from us; false when they are not. */
+static bool keeps_tracepoints(const struct query *query, struct tally_error *why)
+{
+	return !query->tracepoints && query->kinds & 1u << TALLY_EVENT_TRACEPOINT &&
+	       tally_tracepoint_fields("sched:sched_switch", ignore_field, NULL, why) < 0 &&
+	       (why->code == -EACCES || why->code == -ENOTSUP);
+}
+
 static bool explain_tracepoints(const struct query *query)
 {
-	struct tally_error err;
+	struct tally_error why;
+	const bool kept = keeps_tracepoints(query, &why);
 
-	if (query->tracepoints || !(query->kinds & 1u << TALLY_EVENT_TRACEPOINT) ||
-	    tally_tracepoint_fields("sched:sched_switch", ignore_field, NULL, &err) >= 0 ||
-	    (err.code != -EACCES && err.code != -ENOTSUP))
-		return false;
-	tool_error(&err);
-	return true;
+	if (kept)
+		tool_error(&why);
+	return kept;
 }
 
 /* Nothing is called so: the parser's suggestions are the best remedy there is. */
 static int nothing_found(const struct query *query)
 {
 	struct tally_events *events = tally_events_new();
-	struct tally_error err = {.remedy = ""};
+	struct tally_error err = {.remedy = ""}, hidden;
 
 	if (!query->nr_patterns) {
 		tally_events_free(events);
@@ -218,6 +223,12 @@ static int nothing_found(const struct query *query)
 	tally_events_free(events);
 	snprintf(err.what, sizeof(err.what), "no event%s matches '%s'",
 		 query->kinds == ALL_KINDS ? "" : " of that kind", query->patterns[0]);
+	/* What was looked for may be one of those that are kept from us. */
+	if (keeps_tracepoints(query, &hidden)) {
+		err.remedy[0] = '\0';
+		tool_error(&err);
+		return tool_error(&hidden);
+	}
 	if (strncmp(err.remedy, "did you mean", strlen("did you mean")) != 0)
 		snprintf(err.remedy, sizeof(err.remedy), "'tally list' shows them all");
 	return tool_error(&err);

@@ -237,7 +237,7 @@ def case_another_user_is_told_what_to_type():
         done = run(*nobody, '--attr', 'sched:sched_switch')
         equal(done.returncode, 1)
         contains(done.stderr, 'sudo mount -o remount,mode=750,gid=$(id -g) /sys/kernel/tracing')
-        for args in ('tracepoint',), ():
+        for args in ('tracepoint',), ('sched:*',), ():
             done = run(*nobody, *args)
             equal(done.returncode, 0 if not args else 1)
             contains(done.stderr, 'remount')
