@@ -57,7 +57,7 @@ def is_like(printed, expected):
 def prepare(directory):
     os.mkdir(directory + '/bin')
     os.symlink(os.path.abspath(TALLY), directory + '/bin/tally')
-    os.symlink(EXAMPLES + '/example-region', directory + '/bin/region')
+    os.symlink(EXAMPLES + '/example-region', directory + '/region')
     return dict(os.environ, PATH=directory + '/bin:' + os.environ['PATH'], LC_ALL='C')
 
 
