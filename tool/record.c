@@ -124,9 +124,14 @@ static void summarize(const struct recording *r, const char *path, uint64_t byte
 
 	if (r->options.quiet)
 		return;
-	fprintf(stderr, "[ tally record: %s samples, %s in %s, %s lost ]\n",
-		grouped(r->stats.samples, samples), sized(bytes, size),
-		is_pipe(r) ? "the pipe" : path, grouped(r->stats.lost, lost));
+	if (r->write_failed)
+		fprintf(stderr, "[ tally record: the first of %s samples, %s in %s ]\n",
+			grouped(r->stats.samples, samples), sized(bytes, size),
+			is_pipe(r) ? "the pipe" : path);
+	else
+		fprintf(stderr, "[ tally record: %s samples, %s in %s, %s lost ]\n",
+			grouped(r->stats.samples, samples), sized(bytes, size),
+			is_pipe(r) ? "the pipe" : path, grouped(r->stats.lost, lost));
 	/* Those of a snapshot came while the one before was taken. */
 	if (r->stats.lost && !r->snapshots)
 		record_note(r, "samples were lost because a ring was full: larger rings (-m) or a "

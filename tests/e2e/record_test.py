@@ -574,6 +574,7 @@ def case_full_disk():
             said = record('--call-graph', 'dwarf', '-o', 'small/data', '--', TARGET, 'spin', '500',
                           status=1)
             contains(said, 'No space left on device')
+            contains(said, ': the first of ')
             samples, _ = dump('small/data')
             check(samples, 'nothing was kept')
             equal(len(perf('script', '-i', 'small/data', '-F', 'tid', '-G').split()), len(samples))
