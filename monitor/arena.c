@@ -25,7 +25,6 @@
 
 /* As the kernel has them without being told. */
 enum {
-	MAX_SAMPLE_RATE = 100000,
 	MLOCK_KB = 516,
 	MAX_STACK = 127,
 	ROTATION_NS = 4000000,
@@ -227,7 +226,7 @@ static void settle(const struct monitor_options *options)
 {
 	struct core_settings settings = {
 		.paranoid = options->paranoid,
-		.max_sample_rate = MAX_SAMPLE_RATE,
+		.max_sample_rate = (uint32_t)options->max_sample_rate,
 		.mlock_kb = MLOCK_KB,
 		.max_stack = MAX_STACK,
 		.counters = (uint32_t)options->counters,

@@ -30,6 +30,7 @@
 
 struct monitor_options {
 	int paranoid;		/* perf_event_paranoid, as it is shown and as it is obeyed */
+	int max_sample_rate;	/* perf_event_max_sample_rate, likewise */
 	int counters;		/* of the virtual PMU; 0: no limit */
 	bool host;		/* let the kernel count what it can */
 	bool shares_code;	/* let processes leave translations to others: abi/store.h */

@@ -133,17 +133,19 @@ static void summarize(const struct recording *r, const char *path, uint64_t byte
 			grouped(r->stats.samples, samples), sized(bytes, size),
 			is_pipe(r) ? "the pipe" : path, grouped(r->stats.lost, lost));
 	/* Those of a snapshot came while the one before was taken. */
-	if (r->stats.lost && !r->snapshots)
+	if (r->stats.lost && !r->stats.throttled && !r->snapshots)
 		record_note(r, "samples were lost because a ring was full: larger rings (-m) or a "
 			       "lower rate (-F) keep them");
 	if (r->aux_cut)
 		record_note(
 			r, "some of the trace is missing: it came faster than it could be written");
 	if (r->stats.throttled)
-		record_note(r,
-			    "the kernel throttled sampling %" PRIu64
-			    " times: a lower rate (-F) avoids that",
-			    r->stats.throttled);
+		record_note(
+			r,
+			"sampling was throttled %" PRIu64
+			" times, which leaves out samples: a lower rate (-F) or a longer period "
+			"(-c) avoids that",
+			r->stats.throttled);
 	if (r->stats.corrupt)
 		record_note(r, "%" PRIu64 " bytes of the rings were no records and are left out",
 			    r->stats.corrupt);

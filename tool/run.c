@@ -16,11 +16,20 @@
 #include "tool/commands.h"
 #include "tool/parts.h"
 
-enum { OPTION_PARANOID = 256, OPTION_COUNTERS, OPTION_HOST, OPTION_CPU_MODEL, OPTION_CODE };
+enum {
+	OPTION_PARANOID = 256,
+	OPTION_RATE,
+	OPTION_COUNTERS,
+	OPTION_HOST,
+	OPTION_CPU_MODEL,
+	OPTION_CODE
+};
 
 static const struct tool_option option_table[] = {
 	{OPTION_PARANOID, "paranoid", TOOL_NUMBER, .metavar = "LEVEL",
 	 .help = "the perf_event_paranoid that the command sees and has to obey (default 2)"},
+	{OPTION_RATE, "max-sample-rate", TOOL_NUMBER, .metavar = "N",
+	 .help = "samples a second of an event, above which it is throttled (default 100000)"},
 	{OPTION_COUNTERS, "counters", TOOL_NUMBER, .metavar = "N",
 	 .help = "how many counters the virtual PMU has, as hardware has few (default: no limit)"},
 	{OPTION_HOST, "host", TOOL_WORD, .metavar = "auto|never",
@@ -100,6 +109,9 @@ static int set_option(const struct tool_command *command, int key, const char *a
 	switch (key) {
 	case OPTION_PARANOID:
 		return set_number(command, "paranoid", argument, -1, 4, &options->paranoid);
+	case OPTION_RATE:
+		return set_number(command, "max-sample-rate", argument, 1, 1000000000,
+				  &options->max_sample_rate);
 	case OPTION_COUNTERS:
 		return set_number(command, "counters", argument, 0, 64, &options->counters);
 	case OPTION_CPU_MODEL:
@@ -115,7 +127,12 @@ static int set_option(const struct tool_command *command, int key, const char *a
 static int run(const struct tool_command *command, int argc, char **argv)
 {
 	struct tool_parse parse = {.command = command, .argc = argc, .argv = argv};
-	struct monitor_options options = {.paranoid = 2, .host = true, .shares_code = true};
+	struct monitor_options options = {
+		.paranoid = 2,
+		.max_sample_rate = 100000,
+		.host = true,
+		.shares_code = true,
+	};
 	struct tally_error err;
 	char runtime[PATH_MAX];
 	int key, status;

@@ -203,9 +203,9 @@ static bool is_less_strict(char option[32])
 int tool_enter_user_mode(const struct tool_counting *counting, const char *why,
 			 struct tally_events *events)
 {
-	static char run[] = "run", end[] = "--";
+	static char run[] = "run", end[] = "--", all[] = "--max-sample-rate=1000000000";
 	const size_t argc = (size_t)counting->argc;
-	char **words = calloc(argc + 6, sizeof(*words)), **word = words;
+	char **words = calloc(argc + 7, sizeof(*words)), **word = words;
 	char path[PATH_MAX], paranoid[32];
 
 	if (!words || !tool_own_path(path)) {
@@ -217,6 +217,10 @@ int tool_enter_user_mode(const struct tool_counting *counting, const char *why,
 	*word++ = run;
 	if (is_less_strict(paranoid))
 		*word++ = paranoid;
+	/* The kernel's limit is for the good of the machine. Here it would leave out most of a short
+	 * program's samples, and others each time. */
+	if (counting->has_period)
+		*word++ = all;
 	*word++ = end;
 	*word++ = path;
 	/* As they were typed, since recordings tell. */
@@ -272,8 +276,11 @@ int tool_choose_counting(struct tool_counting *counting, const struct tool_comma
 	while (status == TOOL_OK && (found = tool_next_option(&parse)) > 0)
 		if (found == key)
 			status = take_option(&counting->pmu, command, parse.argument);
-		else if (found == 'e' && !own)
-			own = own_unit(parse.argument);
+		else if (found == 'e') {
+			own = own ? own : own_unit(parse.argument);
+			counting->has_period |= strstr(parse.argument, "period=") != NULL;
+		} else if (found == 'c')
+			counting->has_period = true;
 	if (status != TOOL_OK) {
 		tool_end_options(&parse);
 		return status;

@@ -32,6 +32,7 @@ enum tool_pmu {
 struct tool_counting {
 	enum tool_pmu pmu;
 	const char *own; /* why -e can be parsed in user mode alone; NULL if that is not so */
+	bool has_period; /* a sample at every Nth occurrence is asked for */
 	int argc;
 	char **argv;
 };

@@ -680,6 +680,17 @@ def case_command_line_mistakes():
         equal(os.listdir('.'), [])
 
 
+def case_user_mode_takes_each_sample_of_a_period():
+    loop = 'i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done'
+    count = int(tally('stat', '--pmu=user', '-x,', '-e', 'instructions:u', '--', 'sh', '-c',
+                      loop).stderr.split(',')[0])
+    for how in ('-e', 'instructions:u', '-c', '500'), ('-e', 'instructions/period=500/u'):
+        with folder():
+            done = tally('record', '--pmu=user', *how, '--', 'sh', '-c', loop)
+            samples = summary(done.stderr)[0]
+        check(0.99 * count < 500 * samples < 1.01 * count, (count, samples))
+
+
 def case_user_mode_is_not_said_to_lack_the_kernel():
     need_root()
     with tempfile.TemporaryDirectory() as folder:
