@@ -17,26 +17,40 @@ void nameless_stack(struct nameless *nameless, uint64_t samples)
 	nameless->samples += samples;
 }
 
-void nameless_function(struct nameless *nameless, uint32_t function)
+static void add(struct nameless *nameless, uint32_t number)
 {
-	const struct function *f = places_function(nameless->places, function);
 	struct nameless_dso *dso;
 
 	/* Outside of all mappings there is no file that could name it. */
-	if (!f->dso || !f->nameless)
+	if (!number)
 		return;
-	if (f->dso >= nameless->nr) {
-		nameless->dsos = tool_grow(nameless->dsos, &nameless->room, f->dso + 1,
+	if (number >= nameless->nr) {
+		nameless->dsos = tool_grow(nameless->dsos, &nameless->room, number + 1,
 					   sizeof(*nameless->dsos));
 		memset(nameless->dsos + nameless->nr, 0,
-		       (f->dso + 1 - nameless->nr) * sizeof(*nameless->dsos));
-		nameless->nr = f->dso + 1;
+		       (number + 1 - nameless->nr) * sizeof(*nameless->dsos));
+		nameless->nr = number + 1;
 	}
-	dso = &nameless->dsos[f->dso];
+	dso = &nameless->dsos[number];
 	if (dso->stack == nameless->stack)
 		return;
 	dso->stack = nameless->stack;
 	dso->samples += nameless->weight;
+}
+
+void nameless_function(struct nameless *nameless, uint32_t function)
+{
+	const struct function *f = places_function(nameless->places, function);
+
+	if (f->nameless)
+		add(nameless, f->dso);
+}
+
+void nameless_line(struct nameless *nameless, const struct frame *frame)
+{
+	nameless->lines = true;
+	if (!frame->source)
+		add(nameless, places_function(nameless->places, frame->function)->dso);
 }
 
 /* The dso with the most samples below those of @above, or 0. Equal ones follow by number. */
@@ -65,20 +79,27 @@ void nameless_tell(const struct nameless *nameless)
 		double percent = 100.0 * nameless->dsos[i].samples / nameless->samples;
 		struct tally_dso *dso = places_dso(nameless->places, i);
 		const char *problem = tally_dso_problem(dso);
-		const char *remedy = tally_dso_remedy(dso);
+		const char *remedy = tally_dso_remedy(dso), *what = "functions";
+		const char *lack = "have no names";
 
 		if (percent < LEAST_PER_CENT)
 			return;
-		if (!problem)
-			continue;
+		if (!problem) {
+			/* The kernel's lines, and those of code made at run time, nobody has. */
+			if (!nameless->lines || *tally_dso_name(dso) != '/')
+				continue;
+			what = "source lines";
+			lack = "are not known";
+			problem = "there is no debug information for them";
+			remedy = "compile it with -g, or install its -dbgsym or -debuginfo package";
+		}
 		/* Most often it is the same for all. */
 		if (remedy && told && !strcmp(remedy, told))
 			remedy = NULL;
 		else if (remedy)
 			told = remedy;
-		fprintf(stderr,
-			"tally: functions of %s have no names in %.1f%% of the samples: %s%s%s%s\n",
-			tally_dso_name(dso), percent, problem, remedy ? " (" : "",
+		fprintf(stderr, "tally: %s of %s %s in %.1f%% of the samples: %s%s%s%s\n", what,
+			tally_dso_name(dso), lack, percent, problem, remedy ? " (" : "",
 			remedy ? remedy : "", remedy ? ")" : "");
 		lines++;
 	}

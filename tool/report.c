@@ -155,22 +155,27 @@ static void make_sections(struct report *report)
 		make_section(report, SIZE_MAX, any_chain);
 }
 
-/* Says of which files names are missing, unless the table has no names. */
+/* Says of which files names or lines are missing, unless the table has neither. */
 static void tell_nameless(const struct report *report)
 {
 	const struct report_options *o = report->options;
 	struct nameless nameless = {.places = report->session->places};
+	const bool lines = o->form != REPORT_FOLDED && keys_have(&o->keys, KEY_SRCLINE);
 
-	if (o->form != REPORT_FOLDED && !keys_have(&o->keys, KEY_SYM))
+	if (o->form != REPORT_FOLDED && !lines && !keys_have(&o->keys, KEY_SYM))
 		return;
 	for (size_t i = 0; i < profile_buckets(report->profile); i++) {
 		struct bucket_view bucket = profile_bucket(report->profile, i);
 
 		nameless_stack(&nameless, bucket.samples);
-		for (size_t j = 0; j < bucket.nr_frames; j++)
-			nameless_function(
-				&nameless,
-				places_frame(nameless.places, bucket.frames[j])->function);
+		for (size_t j = 0; j < bucket.nr_frames; j++) {
+			const struct frame *frame = places_frame(nameless.places, bucket.frames[j]);
+
+			if (lines)
+				nameless_line(&nameless, frame);
+			else
+				nameless_function(&nameless, frame->function);
+		}
 	}
 	nameless_tell(&nameless);
 	nameless_free(&nameless);

@@ -313,6 +313,26 @@ def case_missing_names_are_explained():
     check(CALLS not in done.stderr, done.stderr)
 
 
+def case_missing_lines_are_explained():
+    if run('which', 'strip').returncode:
+        skip('no strip to make a program without lines')
+    program = os.path.join(FOLDER, 'lineless')
+    path = os.path.join(FOLDER, 'lineless.data')
+    equal(run('strip', '-g', '-o', program, CALLS).returncode, 0)
+    with alone():
+        done = tally('record', '-F', '2000', '-e', 'cpu-clock:u', '-o', path, '--', program, '200')
+    if done.returncode:
+        skip('tally record: ' + done.stderr)
+    done = tally('report', '-i', path, '--sort', 'srcline', env={'DEBUGINFOD_URLS': ''})
+    equal(done.returncode, 0, done.stderr)
+    check(re.search(r'source lines of %s are not known in [\d.]+%% of the samples: .*-g' %
+                    re.escape(program), done.stderr), done.stderr)
+    done = tally('report', '-i', path, env={'DEBUGINFOD_URLS': ''})
+    check(program not in done.stderr, done.stderr)
+    done = tally('report', '-i', frame_pointers(), '--sort', 'srcline')
+    check(CALLS not in done.stderr, done.stderr)
+
+
 def case_folded_stacks_add_up():
     lines = tally('report', '-i', frame_pointers(), '--folded').stdout.strip().split('\n')
     event = tally_json('report', '-i', frame_pointers(), '-j')['events'][0]
