@@ -27,9 +27,10 @@ enum control {
 	CONTROL_KEEP,
 	/* core_host_kept(): of the event, or of its @group, @act. */
 	CONTROL_KEPT,
-	/* ioctl(2) with @request and @argument on the kernel's event that counts for the event; or with
-	 * the descriptor that comes with this, or what can be read from it; PERF_EVENT_IOC_QUERY_BPF writes there how
-	 * many programs there are, and the numbers of @argument of them. core_event.answer says what it returned. */
+	/* ioctl(2) with @request and @argument on the kernel's event that counts for the event;
+	 * or with the descriptor that comes with this, or what can be read from it;
+	 * PERF_EVENT_IOC_QUERY_BPF writes there how many programs there are, and the numbers of
+	 * @argument of them. core_event.answer says what it returned. */
 	CONTROL_KEPT_IOCTL,
 	/* A descriptor may be closed, or a process gone: close the events without descriptors, end
 	 * what the processes have left, and then say so in the arena's header. */
@@ -37,7 +38,8 @@ enum control {
 	/* Events are attached to tasks of the process @pid: when that is gone, so are they. With it
 	 * may come a pidfd of the process, which the sender can name better. */
 	CONTROL_WATCH,
-	/* The sender has mapped rings as @owner: when it is gone, with all that have said so, so are they. */
+	/* The sender has mapped rings as @owner: when it is gone, with all that have said so, so
+	 * are they. */
 	CONTROL_MAPPED,
 	/* The first event of the tree is about to be opened: the settings are to say how fast the
 	 * time stamp counter runs. Wakes who waits for tsc_mult. */

@@ -160,9 +160,9 @@ struct core_target {
 };
 
 /*
- * @attr: all CORE_ATTR_SIZE bytes, checked. @group: the name of group_fd, 0 for -1. @event: is given
- * its name. The index alone would not do: until it has a descriptor another thread may end it, with
- * their process, and the slot be another's while this one goes on.
+ * @attr: all CORE_ATTR_SIZE bytes, checked. @group: the name of group_fd, 0 for -1. @event: is
+ * given its name. The index alone would not do: until it has a descriptor another thread may end
+ * it, with their process, and the slot be another's while this one goes on.
  */
 int core_open(const struct perf_event_attr *attr, const struct core_target *target, uint64_t group,
 	      unsigned long flags, const struct core_rights *rights, uint64_t *event);
@@ -176,8 +176,8 @@ void core_opened_by(struct core_task *task, bool kept);
 /* Its descriptor is the pipe of that number. */
 void core_set_pipe(uint64_t event, uint64_t inode);
 
-/* The last descriptor of @event is gone, if that is still there: it may have ended with who was about
- * to open it. */
+/* The last descriptor of @event is gone, if that is still there: it may have ended with who was
+ * about to open it. */
 void core_close(uint64_t event);
 
 /* PERF_EVENT_IOC_ID and PERF_FORMAT_ID. */
@@ -228,9 +228,9 @@ short core_poll(uint64_t event);
 short core_poll_peek(uint64_t event);
 
 /*
- * For a host whose core_host_wake() sends a message: until somebody has looked, one is enough. False: somebody
- * has sent one, or is about to. Else the caller is, and says then whether it has been sent. Who is killed
- * before is found, and does not leave out who comes next.
+ * For a host whose core_host_wake() sends a message: until somebody has looked, one is enough.
+ * False: somebody has sent one, or is about to. Else the caller is, and says then whether it has
+ * been sent. Who is killed before is found, and does not leave out who comes next.
  */
 bool core_wake_begins(struct core_event *event);
 void core_wake_ends(struct core_event *event, bool sent);
@@ -243,23 +243,24 @@ void core_wake_seen(struct core_event *event);
 void core_task_clear(struct core_task *task);
 
 /*
- * A thread begins: @task is clear but for comm, and inherits. @parent: of whoever made it; NULL
- * for the first. @flags: those of clone(2). False: nothing has begun, as the parent has been ended, with
- * all of its process, and what would be inherited is gone. Called by the parent, before the child runs, which
- * nobody can name yet. core_task_begun() is the child's, which knows pid, tid and ppid by now:
- * FORK and its name spaces, unless its parent, who may want to see that when fork(2) returns, could
- * say so before, by core_task_forked(): @pid is its number to the parent, @id that which it was given.
- * That returns its core_task.process. 0: nothing is measured of it, or it has ended, and its place may
- * be another's. core_task_begun() is false where somebody has ended the task who took the parent's end
- * for the child's, or all of the process's.
+ * A thread begins: @task is clear but for comm, and inherits. @parent: of whoever made it; NULL for
+ * the first. @flags: those of clone(2). False: nothing has begun, as the parent has been ended,
+ * with all of its process, and what would be inherited is gone. Called by the parent, before the
+ * child runs, which nobody can name yet. core_task_begun() is the child's, which knows pid, tid and
+ * ppid by now: FORK and its name spaces, unless its parent, who may want to see that when fork(2)
+ * returns, could say so before, by core_task_forked(): @pid is its number to the parent, @id that
+ * which it was given. That returns its core_task.process. 0: nothing is measured of it, or it has
+ * ended, and its place may be another's. core_task_begun() is false where somebody has ended the
+ * task who took the parent's end for the child's, or all of the process's.
  */
 bool core_task_begin(struct core_task *task, struct core_task *parent, uint64_t flags);
 uint64_t core_task_forked(struct core_task *task, uint64_t id, int32_t pid);
 bool core_task_begun(struct core_task *task);
-/* Of the threads of a process that live, the task at @page is the one that stands for all of them. */
+/* Of the threads of a process that live, the task at @page is the one that stands for all of
+ * them. */
 bool core_speaks_for_process(uint32_t page);
-/* Its thread has ended: by itself, or by whoever finds that it is no more. It goes on being live where not
- * all of what it had can be looked at (core_host_whole()). */
+/* Its thread has ended: by itself, or by whoever finds that it is no more. It goes on being live
+ * where not all of what it had can be looked at (core_host_whole()). */
 void core_task_exit(struct core_task *task);
 /*
  * Somebody else's: the same for @task of @process (0: whichever), if nobody has its page any
@@ -299,8 +300,8 @@ void core_rotate(void);
 void core_task_update(struct core_task *task);
 
 /*
- * The caller's: there is no memory for code that does more than @code. Groups that need more are in error,
- * and what they count for can be read again when it has been enabled again.
+ * The caller's: there is no memory for code that does more than @code. Groups that need more are in
+ * error, and what they count for can be read again when it has been enabled again.
  */
 struct core_code {
 	uint64_t counted, checked; /* kinds; and of which it is stopped when an overflow is due */
@@ -336,7 +337,8 @@ void core_breakpoints(struct core_task *task, const struct core_breakpoint_range
 size_t core_breakpoint_watched(struct core_task *task, struct core_breakpoint_range *to,
 			       size_t max);
 
-/* The caller's: where its active breakpoints on instructions are, @max at most; how many there are. */
+/* The caller's: where its active breakpoints on instructions are, @max at most; how many there
+ * are. */
 size_t core_breakpoint_places(struct core_task *task, uint64_t *to, size_t max);
 
 /* ---- probes: core/probe.c ---- */
@@ -364,8 +366,9 @@ size_t core_probe_places(struct core_task *task, struct core_probe *to, size_t f
 bool core_probe_at(const struct core_task *task, const struct core_probe *place, bool returns);
 
 /*
- * The caller's: of the program's counters that say to it that somebody has a probe (ref_ctr_offset) those of
- * its own probes, disabled or not, as above; and whether some task of @process has @counter.
+ * The caller's: of the program's counters that say to it that somebody has a probe (ref_ctr_offset)
+ * those of its own probes, disabled or not, as above; and whether some task of @process has
+ * @counter.
  */
 size_t core_probe_counters(struct core_task *task, struct core_probe *to, size_t from, size_t max);
 bool core_probe_counted(uint64_t process, const struct core_probe *counter);

@@ -170,8 +170,9 @@ static inline uint32_t core_probe_counter(const struct core_event *event)
 	return event->kind == CORE_PROBE ? (uint32_t)(event->attr.config >> 32) : 0;
 }
 
-/* Whether something has to be done for @event, which is some task's, whether it counts or not. A function may
- * be entered before the event counts, and return then; and a counter says that there is one. */
+/* Whether something has to be done for @event, which is some task's, whether it counts or not. A
+ * function may be entered before the event counts, and return then; and a counter says that
+ * there is one. */
 static inline bool core_is_met(const struct core_event *event)
 {
 	return event->state == CORE_ACTIVE || core_is_return_probe(event) ||

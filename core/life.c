@@ -348,8 +348,8 @@ static void name(struct core_task *task, const char *comm)
 }
 
 /*
- * The kernel's events that count for ours see the exec themselves. True: one has to be switched on all the
- * same, as it could not be told in advance.
+ * The kernel's events that count for ours see the exec themselves. True: one has to be switched on
+ * all the same, as it could not be told in advance.
  */
 static bool misses_exec(const struct core_task *task)
 {
@@ -417,8 +417,8 @@ static void reschedule(struct core_task *task)
 }
 
 /*
- * It counts where it leads to, so what stops to count for where it came from is not to see it, unless
- * somebody has looked since. Where the kernel tells of moves, this is one of those.
+ * It counts where it leads to, so what stops to count for where it came from is not to see it,
+ * unless somebody has looked since. Where the kernel tells of moves, this is one of those.
  */
 static void move(struct core_task *task)
 {

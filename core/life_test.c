@@ -223,8 +223,9 @@ static void exec_enables_and_removes(void **state)
 
 static unsigned int looks;
 
-/* While its event is read, when the reader has looked at the time so often, a child works, as it has
- * not come to see that it is to be still: first it comes from a system call, or it goes into one then. */
+/* While its event is read, when the reader has looked at the time so often, a child works, as it
+ * has not come to see that it is to be still: first it comes from a system call, or it goes into
+ * one then. */
 static void child_goes_on(void)
 {
 	struct core_task *reader = fake.task;
@@ -345,8 +346,8 @@ static void copies_are_enabled_and_removed_on_exec_too(void **state)
 
 /*
  * Opens an event that gets no descriptor of the opener's: it is gone already, as that of somebody
- * who has been killed, and a copy for @child has the slot. Returns what it is a copy of; @name: what was
- * opened.
+ * who has been killed, and a copy for @child has the slot. Returns what it is a copy of; @name:
+ * what was opened.
  */
 static uint32_t lose_what_is_opened(struct core_task *opener, uint32_t child, uint64_t *name)
 {
@@ -454,7 +455,8 @@ static void who_has_been_ended_opens_nothing(void **state)
 	assert_int_equal(core_tree()->events, 0);
 }
 
-/* Who finds a child's parent killed may take that for the child's end, until it comes to say that it is there. */
+/* Who finds a child's parent killed may take that for the child's end, until it comes to say
+ * that it is there. */
 static void who_has_been_ended_does_not_begin(void **state)
 {
 	const struct perf_event_attr attr = test_instructions(), copied = inherited();

@@ -53,8 +53,8 @@ void core_poll_wake(struct core_event *event)
 	core_host_wake(core_opened(event), POLLHUP);
 }
 
-/* core_event.woken: 0, the number for locks of who is about to send, or that it has been done, which is nobody's
- * number. */
+/* core_event.woken: 0, the number for locks of who is about to send, or that it has been done,
+ * which is nobody's number. */
 enum { SENT = 1 };
 
 static bool change_woken(struct core_event *event, uint32_t from, uint32_t to)

@@ -35,7 +35,8 @@ static void wake_all(const struct core_ring *ring)
 		core_host_wake(core_event(i), POLLIN);
 }
 
-/* Who had the lock is gone, and may have been about to wake: then all later wakes would be left out. */
+/* Who had the lock is gone, and may have been about to wake: then all later wakes would be left
+ * out. */
 static void wake_instead(struct core_ring *ring)
 {
 	__atomic_store_n(&ring->ready, POLLIN | POLLRDNORM, __ATOMIC_RELEASE);

@@ -339,8 +339,8 @@ static bool look(void)
 	return nr < AT_ONCE;
 }
 
-/* epoll goes around: all that was ready when this began has been seen to once there were as many as there are
- * descriptors. What feeds bring meanwhile, which may be without end, is for later. */
+/* epoll goes around: all that was ready when this began has been seen to once there were as many
+ * as there are descriptors. What feeds bring meanwhile, which may be without end, is for later. */
 void events_settle(void)
 {
 	enum { OTHERS = 3 }; /* the socket, signals, and the timer of turns */

@@ -267,7 +267,8 @@ static void what_the_last_event_of_the_slot_had_goes(void **state)
 	assert_int_equal(closed, core_name(5, 2));
 }
 
-/* Its members are kept by themselves from then on; what it was itself the slot may not say any more. */
+/* Its members are kept by themselves from then on; what it was itself the slot may not say any
+ * more. */
 static void who_has_led_a_group_leads_it_no_more(void **state)
 {
 	const int fd = open_event(5, 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Events of the kernel's that count for ours: here pipes, in which what they have counted can be read. */
+/* Events of the kernel's that count for ours: here pipes, in which what they have counted can be
+ * read. */
 #include "monitor/feeds.h"
 
 #include <fcntl.h>

@@ -39,9 +39,9 @@ static void pause_for_a_look(void)
 }
 
 /*
- * Threads that were asked to stop and may do so at any time, or never: without locks they run on, and
- * wait for a child of vfork(2), which the kernel does not let them be asked out of; or have ended as the
- * first of their process, whose end is told with that of the last one.
+ * Threads that were asked to stop and may do so at any time, or never: without locks they run on,
+ * and wait for a child of vfork(2), which the kernel does not let them be asked out of; or have
+ * ended as the first of their process, whose end is told with that of the last one.
  */
 static pid_t *late;
 static size_t nr_late, room_late;
@@ -114,8 +114,9 @@ static bool is_stopped(uint32_t page)
 }
 
 /*
- * Locks on pages are those of a table of descriptors. Where processes share one (CLONE_FILES) all seem to be
- * there until the last of them has ended: here it is seen who is not, if its numbers are ours.
+ * Locks on pages are those of a table of descriptors. Where processes share one (CLONE_FILES) all
+ * seem to be there until the last of them has ended: here it is seen who is not, if its numbers are
+ * ours.
  */
 static bool is_gone(uint32_t page)
 {
@@ -188,7 +189,8 @@ bool halted_let_go(pid_t tid, int status)
 	return is_late(tid) && !ptrace(PTRACE_DETACH, tid, NULL, (long)signal_of(status));
 }
 
-/* What it finds is left for who waits for the process: it may be a child of ours, and not traced. */
+/* What it finds is left for who waits for the process: it may be a child of ours, and not
+ * traced. */
 void halted_look(void)
 {
 	for (size_t i = 0; i < nr_late;) {

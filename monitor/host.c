@@ -77,7 +77,8 @@ bool core_host_alive(const struct core_task *task)
 
 void core_host_held_up(uint32_t owner)
 {
-	/* It may wait for somebody else, and has said so: to us, who do not listen while we wait for it. */
+	/* It may wait for somebody else, and has said so: to us, who do not listen while we wait
+	 * for it. */
 	(void)owner;
 	halted_help_any();
 }

@@ -43,8 +43,8 @@ __attribute__((format(printf, 4, 5))) static int fail(struct tally_error *err, i
 }
 
 /*
- * Out of the command's way, as high as the limit on open files allows; closes @fd. Where nothing above
- * is free it stays what it is, if that is none of the standard descriptors. -1 with errno.
+ * Out of the command's way, as high as the limit on open files allows; closes @fd. Where nothing
+ * above is free it stays what it is, if that is none of the standard descriptors. -1 with errno.
  */
 static int raise_descriptor(int fd)
 {
@@ -96,9 +96,10 @@ struct child {
 };
 
 /*
- * Where our file has capabilities, a run executes it natively, as any such program, and who measures would be
- * out of the run that was made for it. It needs no more rights there than its command has: already opened, it
- * is loaded without them. -1: the runtime is to look at what the program is.
+ * Where our file has capabilities, a run executes it natively, as any such program, and who
+ * measures would be out of the run that was made for it. It needs no more rights there than its
+ * command has: already opened, it is loaded without them. -1: the runtime is to look at what the
+ * program is.
  */
 static int open_ourselves(const char *path)
 {
@@ -167,10 +168,10 @@ static pid_t start(struct child *child)
 }
 
 /*
- * Whether it was sent to our process group, as kill(1), timeout(1) and job runners do, and so to the
- * command, too, which may take the second SIGTERM for an order to hurry. Where that waits for its
- * handler to begin another one is nothing to the kernel; that it has begun is known a moment later,
- * and if not the command's runtime drops what we send.
+ * Whether it was sent to our process group, as kill(1), timeout(1) and job runners do, and so to
+ * the command, too, which may take the second SIGTERM for an order to hurry. Where that waits for
+ * its handler to begin another one is nothing to the kernel; that it has begun is known a moment
+ * later, and if not the command's runtime drops what we send.
  */
 static bool has_it(pid_t child, const struct signalfd_siginfo *info)
 {
@@ -215,8 +216,9 @@ static bool look_after(pid_t child, int *status)
 }
 
 /*
- * Who has lost its parent becomes a child of ours where we are the first process of a container, and
- * nobody else would ever wait for it. What it has used is known for as long as that is not done.
+ * Who has lost its parent becomes a child of ours where we are the first process of a container,
+ * and nobody else would ever wait for it. What it has used is known for as long as that is not
+ * done.
  */
 static void bury_others(pid_t child)
 {
@@ -258,8 +260,8 @@ static void wait_for(pid_t child, int epoll, int signals, int *status)
 	}
 }
 
-/* A descriptor is needed for each event of the tree. The command has been started with the limit that
- * there was. */
+/* A descriptor is needed for each event of the tree. The command has been started with the limit
+ * that there was. */
 static void raise_limit(void)
 {
 	struct rlimit limit;

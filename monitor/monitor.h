@@ -110,9 +110,9 @@ struct core_task;
 bool host_agrees(const struct core_task *task);
 
 /*
- * From unreaped_begin() to unreaped_end() the tasks of @process are ended, which @pidfd is of; -1: its
- * number is @number.
- * unreaped_used() brings software counters up to date as core_host_software().
+ * From unreaped_begin() to unreaped_end() the tasks of @process are ended, which @pidfd is of; -1:
+ * its number is @number. unreaped_used() brings software counters up to date as
+ * core_host_software().
  */
 void unreaped_begin(int pidfd, pid_t number, uint64_t process);
 void unreaped_used(struct core_task *task, uint64_t kinds);

@@ -118,8 +118,8 @@ static void add_watch(const struct watch *of)
 	}
 }
 
-/* Kernels before 5.3, and filters of seccomp(2) from before that, have no pidfd_open(2): a timer says
- * when to look. */
+/* Kernels before 5.3, and filters of seccomp(2) from before that, have no pidfd_open(2): a timer
+ * says when to look. */
 static int open_timer(void)
 {
 	const struct itimerspec often = {{0, LOOK_EACH_NS}, {0, LOOK_EACH_NS}};
@@ -139,8 +139,8 @@ static void open_watch(struct watch *watch)
 		watch->fd = open_timer();
 }
 
-/* Who tries whether a page is free has it for a moment, and may be killed before it has ended what was
- * left there by @process. */
+/* Who tries whether a page is free has it for a moment, and may be killed before it has ended
+ * what was left there by @process. */
 static void wait_for_holder(uint32_t page, uint64_t process)
 {
 	struct watch watch = {.left = process, .number = arena_process(page)};
@@ -154,7 +154,8 @@ static void wait_for_holder(uint32_t page, uint64_t process)
 		    watches[i].number == watch.number)
 			return;
 	open_watch(&watch);
-	/* It has left its table of descriptors, and the locks, to others: of those nobody knows the numbers. */
+	/* It has left its table of descriptors, and the locks, to others: of those nobody knows
+	 * the numbers. */
 	if (watch.fd < 0 && errno == ESRCH) {
 		watch.timed = true;
 		watch.fd = open_timer();
@@ -198,8 +199,8 @@ static uint32_t page_of(const struct control_message *message)
 	return 0;
 }
 
-/* As we see it: its own number is that in its own name space, and here it may be another process's. 0: it has
- * ended. */
+/* As we see it: its own number is that in its own name space, and here it may be another
+ * process's. 0: it has ended. */
 static pid_t number_of(const struct control_message *message)
 {
 	const uint32_t page = page_of(message);

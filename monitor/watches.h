@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches of processes with events: a pidfd each, or a timer, of which @epoll tells as READY_WATCH. */
+/* Watches of processes with events: a pidfd each, or a timer, of which @epoll tells as
+ * READY_WATCH. */
 #ifndef MONITOR_WATCHES_H
 #define MONITOR_WATCHES_H
 
@@ -14,8 +15,8 @@ void watches_close(void);
 /* At most so many descriptors of theirs are waited for. */
 size_t watches_nr(void);
 
-/* CONTROL_WATCH, of @sender: when the process that it names is gone its tasks end. @fd, a pidfd of it or
- * -1, is taken over. */
+/* CONTROL_WATCH, of @sender: when the process that it names is gone its tasks end. @fd, a pidfd
+ * of it or -1, is taken over. */
 void watch_task(const struct control_message *message, int fd, pid_t sender);
 
 /* When @process is gone, with all others of which that was said, so are the mappings of @owner. */

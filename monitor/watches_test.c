@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Whose end is waited for: numbers of processes are those of name spaces, and pages change hands. */
+/* Whose end is waited for: numbers of processes are those of name spaces, and pages change
+ * hands. */
 #include "monitor/watches.h"
 
 #include <errno.h>

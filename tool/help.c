@@ -7,7 +7,8 @@
 #define COLUMN 30 /* where the descriptions are */
 #define WIDTH  79
 
-/* How much of @text, which is more, goes onto a line: to a space, or else, in a list, behind a comma. */
+/* How much of @text, which is more, goes onto a line: to a space, or else, in a list, behind a
+ * comma. */
 static size_t line_length(const char *text)
 {
 	for (size_t n = WIDTH - COLUMN; n > 0; n--)

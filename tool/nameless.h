@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files whose functions have no names, or whose lines are not known, and in how many samples that shows: told
- * when all is said. */
+/* Files whose functions have no names, or whose lines are not known, and in how many samples
+ * that shows: told when all is said. */
 #ifndef TOOL_NAMELESS_H
 #define TOOL_NAMELESS_H
 

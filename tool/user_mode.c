@@ -17,8 +17,8 @@
 #include "tool/own_path.h"
 
 /*
- * Set for who is started anew: where the run has no events, as its memory is limited, it is not to start
- * another one. It is gone before the command that is measured is started.
+ * Set for who is started anew: where the run has no events, as its memory is limited, it is not to
+ * start another one. It is gone before the command that is measured is started.
  */
 static const char entered_name[] = "TALLY_ENTERED";
 
@@ -74,8 +74,8 @@ static const char *own_unit(const char *text)
 	return NULL;
 }
 
-/* Probes of the kernel, tracepoints and the units of other hardware are the kernel's alone, as is what
- * counts its code only. */
+/* Probes of the kernel, tracepoints and the units of other hardware are the kernel's alone, as
+ * is what counts its code only. */
 static bool user_mode_has(const struct tally_event *event)
 {
 	const struct perf_event_attr *attr = event->attr;
@@ -184,8 +184,8 @@ static void say(const char *why, struct tally_events *events)
 	fputc('\n', stderr);
 }
 
-/* What the kernel allows everybody here is allowed in the run, too, which by itself is as strict as most
- * kernels are. */
+/* What the kernel allows everybody here is allowed in the run, too, which by itself is as strict
+ * as most kernels are. */
 static bool is_less_strict(char option[32])
 {
 	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
@@ -217,8 +217,8 @@ int tool_enter_user_mode(const struct tool_counting *counting, const char *why,
 	*word++ = run;
 	if (is_less_strict(paranoid))
 		*word++ = paranoid;
-	/* The kernel's limit is for the good of the machine. Here it would leave out most of a short
-	 * program's samples, and others each time. */
+	/* The kernel's limit is for the good of the machine. Here it would leave out most of a
+	 * short program's samples, and others each time. */
 	if (counting->has_period)
 		*word++ = all;
 	*word++ = end;

@@ -61,10 +61,9 @@ struct tally_counter;
  * PERF_FLAG_FD_CLOEXEC is always added. read_format is taken as given, and when it asks for more
  * than this kernel has (PERF_FORMAT_LOST before 6.0) the open fails and says so. Members may be
  * closed before or after their leader. On success *@counter is released with tally_counter_close(),
- * which takes NULL too.
- * Errors: those of tally_attr_open(); -ENOMEM; -EOPNOTSUPP where user mode would count it, but for
- * exclude_user: there it sees nothing else; and for a breakpoint where the kernel takes them, but none
- * is ever hit, as on some virtual machines.
+ * which takes NULL too. Errors: those of tally_attr_open(); -ENOMEM; -EOPNOTSUPP where user mode
+ * would count it, but for exclude_user: there it sees nothing else; and for a breakpoint where the
+ * kernel takes them, but none is ever hit, as on some virtual machines.
  */
 int tally_counter_open(const struct perf_event_attr *attr, pid_t pid, int cpu,
 		       struct tally_counter *leader, unsigned long flags,

@@ -32,7 +32,8 @@ static enum tally_source ask_source(int fd)
 	return source == ABI_SOURCE_MODEL ? TALLY_SOURCE_MODEL : TALLY_SOURCE_USER;
 }
 
-/* There is no kernel under the virtual PMU: that it has counted nothing of it would be no answer. */
+/* There is no kernel under the virtual PMU: that it has counted nothing of it would be no
+ * answer. */
 static bool counts_nothing(const struct tally_counter *counter, const struct perf_event_attr *attr)
 {
 	return attr->exclude_user && attr->type != PERF_TYPE_SOFTWARE &&

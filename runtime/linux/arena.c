@@ -53,8 +53,9 @@ static int64_t lock_bytes(int command, short type, uint64_t start, uint64_t leng
 }
 
 /*
- * Whoever has the lock. To F_GETLK those of the caller's own table of descriptors are none, which may be
- * those of other processes that share it (CLONE_FILES); to F_OFD_GETLK (Linux 3.15) they are.
+ * Whoever has the lock. To F_GETLK those of the caller's own table of descriptors are none, which
+ * may be those of other processes that share it (CLONE_FILES); to F_OFD_GETLK (Linux 3.15) they
+ * are.
  */
 static bool is_locked_at(uint64_t start, uint64_t length)
 {

@@ -104,8 +104,8 @@ void exec_release(struct task *task)
 
 /*
  * The real call. It is one of the program's, as to signals: one that was noted and not delivered
- * would be lost with the process's memory. Only meanwhile may the page be another's (@hands_over): a
- * child of vfork(2) that is killed before or after, with locks, is still itself to its parent.
+ * would be lost with the process's memory. Only meanwhile may the page be another's (@hands_over):
+ * a child of vfork(2) that is killed before or after, with locks, is still itself to its parent.
  */
 static int64_t make(struct thread *thread, bool hands_over, uint64_t number, uint64_t a, uint64_t b,
 		    uint64_t c, uint64_t d, uint64_t e)
@@ -151,7 +151,8 @@ static void tell_of_failure(struct thread *thread)
 	core_task_comm(&thread->events, &thread->events, comm);
 }
 
-/* The filters that it is under let the runtime pass by where its text lies, which will be elsewhere. */
+/* The filters that it is under let the runtime pass by where its text lies, which will be
+ * elsewhere. */
 static bool is_confined(const struct thread *thread)
 {
 	return confined() || (thread && thread->task->seccomp);
@@ -194,7 +195,8 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 			error = make(thread, owner != 0, __NR_execve, (uint64_t) "/proc/self/exe",
 				     (uint64_t)lists.argv, (uint64_t)lists.envp, 0, 0);
 	}
-	/* First: the parent of a child of vfork(2) that is killed meanwhile would free them again. */
+	/* First: the parent of a child of vfork(2) that is killed meanwhile would free them
+	 * again. */
 	if (thread) {
 		thread->task->exec_lists = NULL;
 		thread->handed_over = 0;

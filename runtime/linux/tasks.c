@@ -40,8 +40,8 @@ static uint64_t find_name_space(struct thread *thread)
 	return found ? found : 1UL << 63 | arena_owner(thread);
 }
 
-/* It is in the name space that its parent is in, unless it has no parent there; and that is known before
- * the numbers, which would mean others in the one before. */
+/* It is in the name space that its parent is in, unless it has no parent there; and that is
+ * known before the numbers, which would mean others in the one before. */
 static void identify(struct thread *thread)
 {
 	struct core_task *task = &thread->events;
@@ -230,7 +230,8 @@ void tasks_begun(struct thread *thread)
 	if (!thread->page)
 		return;
 	identify(thread);
-	/* Its parent was killed before anybody knew of it: it goes on without what it has inherited. */
+	/* Its parent was killed before anybody knew of it: it goes on without what it has
+	 * inherited. */
 	if (!core_task_begun(&thread->events) && thread->tid == thread->task->pid) {
 		core_task_begin(&thread->events, NULL, 0);
 		core_task_begun(&thread->events);
@@ -318,8 +319,8 @@ static bool set_stops(struct thread *thread)
 	return uprobes_follow(thread) && all;
 }
 
-/* Whether its code asks at speed what it touches. Else each instruction is looked at, as where somebody
- * wants to see the branches before that. */
+/* Whether its code asks at speed what it touches. Else each instruction is looked at, as where
+ * somebody wants to see the branches before that. */
 static bool set_watched(struct thread *thread)
 {
 	enum { MOST = 64 };

@@ -19,14 +19,15 @@ void tasks_boot(struct thread *thread);
 void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags);
 
 /*
- * Before @thread, the caller, forks or executes: another one may have ended the tasks of their process, and be
- * about to end that. What came of it would go on without what it should have inherited. Waits for the
- * end, but not for ever.
+ * Before @thread, the caller, forks or executes: another one may have ended the tasks of their
+ * process, and be about to end that. What came of it would go on without what it should have
+ * inherited. Waits for the end, but not for ever.
  */
 void tasks_await_end(const struct thread *thread);
 /*
- * The parent's: the child of fork(2) that began as the task @id, at @child, is @pid to the parent; who
- * is told that number may ask for the child at once. That may have ended, and its place be another's.
+ * The parent's: the child of fork(2) that began as the task @id, at @child, is @pid to the parent;
+ * who is told that number may ask for the child at once. That may have ended, and its place be
+ * another's.
  */
 void tasks_forked(struct thread *child, uint64_t id, int32_t pid);
 /* The child's: it runs. */
@@ -37,8 +38,8 @@ void tasks_end(struct thread *thread);
 /* All threads of the caller's process. */
 void tasks_end_all(struct thread *thread);
 
-/* Whether there is memory for @thread, the caller, to count @kinds and look for @extras beside what it does;
- * @later: not from now on. */
+/* Whether there is memory for @thread, the caller, to count @kinds and look for @extras beside
+ * what it does; @later: not from now on. */
 bool tasks_affords(struct thread *thread, uint64_t kinds, uint64_t extras, bool later);
 
 /* The caller, @thread, will execute its last instruction, a plain one, once more. */
@@ -47,8 +48,8 @@ void tasks_uncount(struct thread *thread);
 /* The slow half of tasks_update(). */
 void tasks_follow(struct thread *thread);
 
-/* The caller's code counts, and stops, as its events want it from now on; those for which it cannot are
- * in error. */
+/* The caller's code counts, and stops, as its events want it from now on; those for which it
+ * cannot are in error. */
 void tasks_instrument(struct thread *thread);
 
 /*
@@ -81,7 +82,8 @@ static inline void tasks_before_call(struct thread *thread)
 /* Whether the caller's process and @task's are in the same name space: then its numbers mean it. */
 bool tasks_agree(const struct core_task *task);
 
-/* What the caller knows @task by, where there is a number: of the first thread of a process at least. */
+/* What the caller knows @task by, where there is a number: of the first thread of a process at
+ * least. */
 struct task_numbers {
 	int32_t pid, tid;
 };

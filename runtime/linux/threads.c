@@ -247,8 +247,8 @@ static bool conceive(struct task *child, struct thread *parent, uint64_t flags, 
 	child->shares_table = child->forked && flags & CLONE_FILES;
 	if (child->shares_table)
 		event_fds_shared();
-	/* Its page of the arena would be free with that table's end, which may come without a word, while this memory
-	 * goes on to have to do with it: not from there. */
+	/* Its page of the arena would be free with that table's end, which may come without a
+	 * word, while this memory goes on to have to do with it: not from there. */
 	if (child->abroad)
 		slot_leave_page(child);
 	else if (child->thread == slot_own_thread(child))
@@ -323,9 +323,9 @@ static struct task *slot_take(void)
 }
 
 /*
- * A child with memory of its own. As soon as it is there, this process has nothing to do with its page
- * any more: it may be killed with locks, and who waits for them, be it this thread, has to see that
- * nobody has the page.
+ * A child with memory of its own. As soon as it is there, this process has nothing to do with its
+ * page any more: it may be killed with locks, and who waits for them, be it this thread, has to see
+ * that nobody has the page.
  */
 static int64_t bear_process(struct thread *thread, const struct syscall *call, struct task *child)
 {
