@@ -139,11 +139,11 @@ static bool parse_script(char line[SCRIPT_LINE + 1], char **interpreter, char **
 		/* Cut off: all right if it is in the argument. */
 		char *p = line + 2;
 
-		while (p < end && blank(*p))
+		while (p <= end && blank(*p))
 			p++;
-		while (p < end && !ends_word(*p))
+		while (p <= end && !ends_word(*p))
 			p++;
-		if (p == end)
+		if (p > end)
 			return false;
 	}
 	while (end > at && blank(end[-1]))

@@ -223,6 +223,16 @@ static void case_arguments(void)
 	try_exec("too many", "/proc/self/exe", many);
 }
 
+/* Makes a first line of @size characters that names the shell. */
+static void shell_line(char *text, size_t size)
+{
+	static const char shell[] = "/bin/sh";
+
+	memset(text, '/', size);
+	memcpy(text, "#!", 2);
+	memcpy(text + size - strlen(shell), shell, sizeof(shell));
+}
+
 static void case_scripts(void)
 {
 	char text[PATH_MAX + 64];
@@ -249,6 +259,15 @@ static void case_scripts(void)
 	memcpy(text, "#!/", 3);
 	text[300] = 0;
 	try_exec("a line too long", make_script("s6", text), WORDS("x"));
+	/* The kernel reads 256 bytes. The last one has to end the interpreter's name. */
+	shell_line(text, 256);
+	try_exec("a name that may go on", make_script("s8", text), WORDS("x"));
+	shell_line(text, 255);
+	try_exec("a name to the last byte", make_script("s9", text), WORDS("x"));
+	strcat(text, " ");
+	try_exec("the last byte is a space", make_script("s10", text), WORDS("x"));
+	strcat(text, "-x");
+	try_exec("an argument from there on", make_script("s11", text), WORDS("x"));
 	need(chdir(directory()) == 0);
 	try_exec("relative interpreter", make_script("s7", "#!interpreter _arguments\n"),
 		 WORDS("x"));
