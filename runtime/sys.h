@@ -31,10 +31,10 @@ static inline int64_t sys6(uint64_t number, uint64_t a, uint64_t b, uint64_t c, 
 	sys6((uint64_t)(number), (uint64_t)(a), (uint64_t)(b), (uint64_t)(c), (uint64_t)(d),       \
 	     (uint64_t)(e), (uint64_t)(f))
 
-/* Whether the result of a system call is an error; addresses near the top are none. */
+/* Whether a system call has failed, also one that gives an address: programs have none below 0. */
 static inline bool sys_failed(int64_t result)
 {
-	return (uint64_t)result >= (uint64_t)-4095;
+	return result < 0;
 }
 
 #endif

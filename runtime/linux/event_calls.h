@@ -12,7 +12,7 @@
 #include "runtime/linux/syscalls.h"
 
 /* What event_call() returns for calls that are not about events. */
-#define EVENT_CALL_OTHER ((int64_t)-514)
+#define EVENT_CALL_OTHER ((int64_t)-0x40000002)
 
 /* Whether any descriptor of this process may be an event, or was one: then it is to be asked. */
 bool event_calls_any(void);
@@ -30,7 +30,7 @@ int64_t event_call(struct thread *thread, struct syscall *call);
 int64_t event_map_call(struct thread *thread, struct syscall *call);
 /* It has taken events' mappings out of the way of mmap(2): that is to be made now,
  * and what it returns to be given to event_map_release(), so that nothing stays there if it fails. */
-#define EVENT_MAP_VACATED ((int64_t)-515)
+#define EVENT_MAP_VACATED ((int64_t)-0x40000003)
 int64_t event_map_release(struct thread *thread, const struct syscall *call, int64_t result);
 void event_maps_forked(void);
 /* What this memory is called where its mappings are written down (core/views.h); 0: it has none.

@@ -33,7 +33,7 @@ syscall_pass_look:
 syscall_pass_made:
 	ret
 syscall_pass_not_made:
-	mov	$-512, %rax		/* SYSCALL_NOT_MADE */
+	mov	$-0x40000000, %rax	/* SYSCALL_NOT_MADE */
 	ret
 	.size	syscall_pass_asm, . - syscall_pass_asm
 

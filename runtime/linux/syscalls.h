@@ -18,8 +18,9 @@ struct syscall {
 };
 
 /*
- * What a handler returns: the program's rax, or one of these two, which lie where the kernel keeps
- * errno values of its own that no program ever sees.
+ * What a handler returns: the program's rax, or one of these two. They are below 0, as what has
+ * failed, but no errno values: a filter of seccomp(2) answers with any errno up to 4095. Nor are
+ * they the negative number of a process group, as fcntl(2) gives the owner.
  */
 enum {
 	/*
@@ -28,9 +29,9 @@ enum {
 	 * returns to make the call after all. A handler that gets this from syscall_pass() returns
 	 * it too; so it must be able to start again.
 	 */
-	SYSCALL_NOT_MADE = -512,
+	SYSCALL_NOT_MADE = -0x40000000,
 	/* The handler has set all registers of the program itself, rip among them. */
-	SYSCALL_REGISTERS_SET = -513,
+	SYSCALL_REGISTERS_SET = -0x40000001,
 };
 
 typedef int64_t syscall_handler(struct thread *thread, struct syscall *call);

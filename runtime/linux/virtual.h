@@ -68,7 +68,7 @@ const char *virtual_path(enum virtual_folder folder);
 
 uint64_t virtual_inode(const struct virtual_node *node);
 
-#define VIRTUAL_OTHER ((int64_t)-515)
+#define VIRTUAL_OTHER ((int64_t)-0x40000004)
 
 /* ---- virtual_calls.c ---- */
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -194,6 +195,51 @@ static void case_refused(void)
 	say("perf_event_open: %s\n", errno_name(-(int)raw(SYS_perf_event_open, 0, 0, 0, 0, 0)));
 	say("rseq: %s\n", errno_name(-(int)raw(SYS_rseq, 0, 0, 0, 0)));
 	say("getpid: %ld\n", raw(SYS_getpid));
+}
+
+static void ask_for(long answer)
+{
+	say("getppid: %ld\n", answer + raw(SYS_getppid));
+	say("poll: %ld\n", answer + raw(SYS_poll, NULL, 0, 0));
+}
+
+static void *answer_eight_calls(void *from)
+{
+	int listener;
+
+	need(read(*(int *)from, &listener, sizeof(listener)) == sizeof(listener));
+	for (int i = 0; i < 8; i++) {
+		struct seccomp_notif notif = {0};
+
+		need(!ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &notif));
+		struct seccomp_notif_resp response = {.id = notif.id, .error = -511 - i / 2};
+		need(!ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response));
+	}
+	return NULL;
+}
+
+/* Those that the kernel has for itself are answers like any other, where a filter gives them. */
+static void case_answers(void)
+{
+	struct sock_filter asking[] = {NUMBER, IF(__NR_getppid, SECCOMP_RET_USER_NOTIF),
+				       IF(__NR_poll, SECCOMP_RET_USER_NOTIF),
+				       SAY(SECCOMP_RET_ALLOW)};
+	pthread_t thread;
+	int channel[2];
+
+	for (long answer = 511; answer < 518; answer++)
+		IN_CHILD("answer",
+			 CONFINE(NUMBER, IF(__NR_getppid, SECCOMP_RET_ERRNO | answer),
+				 IF(__NR_poll, SECCOMP_RET_ERRNO | answer), SAY(SECCOMP_RET_ALLOW));
+			 ask_for(answer));
+	need(!pipe(channel));
+	need(!pthread_create(&thread, NULL, answer_eight_calls, channel));
+	int listener = (int)install(asking, COUNT(asking), SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	need(listener >= 0);
+	need(write(channel[1], &listener, sizeof(listener)) == sizeof(listener));
+	for (long answer = 511; answer < 515; answer++)
+		ask_for(answer);
+	need(!pthread_join(thread, NULL));
 }
 
 /* By arguments, and by more than one filter: the strictest counts. */
@@ -385,7 +431,9 @@ static void case_wrong(void)
 }
 
 const struct test_case cases[] = {
-	{"strict", case_strict},   {"little", case_little},	{"refused", case_refused},
-	{"filters", case_filters}, {"computed", case_computed}, {"trap", case_trap},
-	{"threads", case_threads}, {"wrong", case_wrong},	{NULL, NULL},
+	{"strict", case_strict},   {"little", case_little},
+	{"refused", case_refused}, {"answers", case_answers},
+	{"filters", case_filters}, {"computed", case_computed},
+	{"trap", case_trap},	   {"threads", case_threads},
+	{"wrong", case_wrong},	   {NULL, NULL},
 };
