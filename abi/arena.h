@@ -82,6 +82,8 @@ struct arena_header {
 	 * the signal's number modulo ARENA_HANDLED: see arena_handled().
 	 */
 	int32_t command;
+	/* Not 0: LIMITS_SPACE of RLIMIT_AS is the runtime's, not LIMITS_LEAST_SPACE (abi/limits.h). */
+	uint32_t reserves;
 	uint64_t handled[ARENA_HANDLED];
 };
 

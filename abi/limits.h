@@ -14,8 +14,14 @@
 #include "abi/arena.h"
 
 /* Two caches of code and what belongs to them, stacks and the image of tally-rt: private memory. */
-#define LIMITS_DATA  (448UL << 20)
-#define LIMITS_SPACE (LIMITS_DATA + ARENA_THREADS_SIZE + ARENA_EVENTS_SIZE)
+#define LIMITS_DATA (448UL << 20)
+/*
+ * Who has events has all of the arena mapped, besides the threads. Who has none has as much address
+ * space reserved instead, so that a limit means the same before and after. Where the limit from
+ * outside of the run cannot be raised by so much, nothing is reserved.
+ */
+#define LIMITS_LEAST_SPACE (LIMITS_DATA + ARENA_THREADS_SIZE + ARENA_EVENTS_SIZE)
+#define LIMITS_SPACE	   (LIMITS_DATA + ARENA_THREADS_SIZE + ARENA_SIZE)
 
 #define LIMITS_NONE UINT64_MAX /* RLIM_INFINITY */
 

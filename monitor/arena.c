@@ -64,6 +64,16 @@ void arena_set_command(pid_t pid)
 		__atomic_store_n(&header()->command, pid, __ATOMIC_RELEASE);
 }
 
+bool arena_is_there(void)
+{
+	return arena.memory;
+}
+
+void arena_set_reserves(void)
+{
+	__atomic_store_n(&header()->reserves, 1, __ATOMIC_RELEASE);
+}
+
 bool arena_command_handles(int signal, pid_t sender)
 {
 	struct timespec time;

@@ -4,21 +4,26 @@
 #include <sys/resource.h>
 
 #include "abi/limits.h"
+#include "monitor/monitor.h"
 
-static void raise_limit(int resource, uint64_t ours)
+/* False: not by all of that, and as high as it may be if it @may_be_less. */
+static bool raise_limit(int resource, uint64_t ours, bool may_be_less)
 {
 	struct rlimit limit, wanted;
 
 	if (getrlimit(resource, &limit))
-		return;
+		return false;
 	wanted.rlim_cur = limits_to_kernel(limit.rlim_cur, ours);
 	wanted.rlim_max = limits_to_kernel(limit.rlim_max, ours);
 	if (!setrlimit(resource, &wanted))
-		return;
+		return true;
+	if (!may_be_less)
+		return false;
 	wanted.rlim_max = limit.rlim_max;
 	if (wanted.rlim_cur > limit.rlim_max)
 		wanted.rlim_cur = limit.rlim_max;
 	setrlimit(resource, &wanted);
+	return false;
 }
 
 bool monitor_raise_limits(void)
@@ -27,7 +32,10 @@ bool monitor_raise_limits(void)
 	enum { LEAST_DATA = 4 << 20 };
 	struct rlimit limit;
 
-	raise_limit(RLIMIT_AS, LIMITS_SPACE);
-	raise_limit(RLIMIT_DATA, LIMITS_DATA);
+	if (!arena_is_there() || !raise_limit(RLIMIT_AS, LIMITS_SPACE, false))
+		raise_limit(RLIMIT_AS, LIMITS_LEAST_SPACE, true);
+	else
+		arena_set_reserves();
+	raise_limit(RLIMIT_DATA, LIMITS_DATA, true);
 	return getrlimit(RLIMIT_DATA, &limit) || limit.rlim_cur >= LEAST_DATA;
 }

@@ -89,6 +89,10 @@ void arena_woken(void);
 
 /* @pid is the command. */
 void arena_set_command(pid_t pid);
+/* Without one programs have no events. */
+bool arena_is_there(void);
+/* RLIMIT_AS has been raised by all that a process with events needs. */
+void arena_set_reserves(void);
 /* Whether a handler of the command's has just begun for @signal of @sender. */
 bool arena_command_handles(int signal, pid_t sender);
 /* What a thread's page says at ARENA_INSIDE. */

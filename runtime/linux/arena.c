@@ -23,6 +23,7 @@ enum { TRIES = 4096, REUSE_TRIES = 16 };
 static struct {
 	char *memory; /* NULL: there is none */
 	bool events;  /* all of it is mapped, somewhere else */
+	void *room;   /* address space for that until then */
 	bool takes_none;
 	/* The kernel does not refuse a lock that this process has already. Of pages that are this
 	 * process's the incarnation that it has; 0: it has none. */
@@ -150,6 +151,13 @@ void arena_boot(uint32_t owner)
 	core_attach(arena.memory);
 	if (core_nr_events())
 		arena_events();
+	else if (arena_reserves())
+		arena.room = memory_reserve(ARENA_SIZE);
+}
+
+bool arena_reserves(void)
+{
+	return arena.memory && __atomic_load_n(&arena_header()->reserves, __ATOMIC_ACQUIRE);
 }
 
 bool arena_events(void)
@@ -162,6 +170,9 @@ bool arena_events(void)
 		return false;
 	lock_take(&arena_lock);
 	if (!arena.events) {
+		if (arena.room)
+			memory_free(arena.room, ARENA_SIZE);
+		arena.room = NULL;
 		all = map(ARENA_SIZE);
 		if (all)
 			core_attach(all);

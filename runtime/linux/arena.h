@@ -36,6 +36,9 @@ void arena_forget(const struct thread *thread);
  */
 bool arena_events(void);
 
+/* Whether address space is kept for that (abi/limits.h). */
+bool arena_reserves(void);
+
 /*
  * A page for this process, or NULL when all are taken; zeroed but for its number. The caller sees
  * to it that one thread calls it at a time.

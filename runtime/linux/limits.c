@@ -5,6 +5,7 @@
 #include <linux/resource.h>
 
 #include "abi/limits.h"
+#include "runtime/linux/arena.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/files.h"
 #include "runtime/linux/syscalls.h"
@@ -26,7 +27,7 @@ static uint64_t ours(uint64_t resource)
 {
 	switch ((uint32_t)resource) {
 	case RLIMIT_AS:
-		return LIMITS_SPACE;
+		return arena_reserves() ? LIMITS_SPACE : LIMITS_LEAST_SPACE;
 	case RLIMIT_DATA:
 		return LIMITS_DATA;
 	default:

@@ -181,6 +181,11 @@ void *memory_allocate(size_t size, uint64_t below)
 	return allocate(size, below, PROT_READ | PROT_WRITE);
 }
 
+void *memory_reserve(size_t size)
+{
+	return allocate(size, 0, PROT_NONE);
+}
+
 void *memory_map_shared(int fd, uint64_t size, int prot)
 {
 	void *at;

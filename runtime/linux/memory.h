@@ -55,6 +55,8 @@ void memory_add_file(uint64_t start, uint64_t end, unsigned int prot, int fd, ui
 void *memory_allocate(size_t size, uint64_t below);
 /* The same of a descriptor's first @size bytes, shared; @prot as for mmap(2). */
 void *memory_map_shared(int fd, uint64_t size, int prot);
+/* Address space alone: nobody can read or write it. */
+void *memory_reserve(size_t size);
 void memory_free(void *at, size_t size);
 void memory_own(uint64_t start, uint64_t end);
 

@@ -202,13 +202,31 @@ def case_a_run_without_room_for_events_is_one_run():
     """It has no memory for them: then it says so, and does not start another one."""
     if run('bash', '-c', 'ulimit -v 1000000; exec "$@"', '-', TALLY, '--version').returncode:
         skip('the tool itself, as it is built here, needs more than 1 GB')
+    # Who may raise the limit has the room.
+    powerless = ('setpriv', '--bounding-set=-sys_resource', '--inh-caps=-sys_resource') if os.geteuid() == 0 else ()
     for limit in ('-v 1000000', '-f 0'):
         for options in ((), ('--pmu=user',)):
             script = 'ulimit %s; exec "$@" 2>&1 | cat' % limit
-            done = subprocess.run(['bash', '-c', script, '-', TALLY, 'stat', *options, '-e', 'tally::calls', 'true'],
+            done = subprocess.run(['bash', '-c', script, '-', *powerless, TALLY, 'stat', *options,
+                                   '-e', 'tally::calls', 'true'],
                                   stdout=subprocess.PIPE, text=True, timeout=LIMIT)
             contains(done.stdout, 'user mode has no room here for events: most likely a limit on memory (ulimit -v)')
             equal(done.stdout.count('no room'), 1)
+    done = run('sh', '-c', 'ulimit -v 4000000; exec "$@"', 'sh', *powerless, TALLY, 'run', '--', 'sh', '-c',
+               'ulimit -v 200000; exec "$@"', 'sh', TALLY, 'stat', '-e', 'tally::calls', 'true')
+    contains(done.stderr, 'no room here for events')
+
+
+def case_limits_on_memory_within_a_run_leave_room_for_events():
+    limited = ('sh', '-c', 'ulimit -v 150000; exec "$@"', 'sh')
+    if run(*limited, TALLY, '--version').returncode:
+        skip('the tool itself, as it is built here, needs more than 150 MB')
+    done = run(TALLY, 'run', '--', *limited, TALLY, 'stat', '-x,', '-e', 'tally::calls:u', 'true')
+    equal(done.returncode, 0, done.stderr)
+    check(int(done.stderr.split(',')[0]) > 0, done.stderr)
+    done = run(TALLY, 'stat', '--pmu=user', '-o', os.devnull, '-e', 'tally::calls:u', *limited,
+               'sh', '-c', 'ulimit -v; (echo there); exec /bin/echo again')
+    equal((done.returncode, done.stdout, done.stderr), (0, '150000\nthere\nagain\n', ''))
 
 
 def case_sums_of_what_the_model_computes_are_the_models():

@@ -55,24 +55,26 @@ static int limit(__rlimit_resource_t resource, rlim_t value)
 	return setrlimit(resource, &(struct rlimit){value, value});
 }
 
-static int open_without_address_space(void)
+static int use_with_little_address_space(void)
 {
 	void *memory;
+	int fd;
 
-	if (limit(RLIMIT_AS, 200 * MIB) || open_instructions() >= 0)
-		return 0;
-	if (errno != ENOMEM)
-		return errno;
-	memory = malloc(MIB);
+	if (limit(RLIMIT_AS, 200 * MIB))
+		return 1;
+	fd = open_instructions();
+	if (fd < 0 || !counts(fd))
+		return 2;
+	memory = malloc(100 * MIB);
 	free(memory);
-	return memory ? ENOMEM : 0;
+	return memory && !malloc(1500 * MIB) ? 0 : 3;
 }
 
 /* Of a process that has not looked at the arena yet. */
-static void without_address_space_there_are_no_events(void **state)
+static void what_events_take_is_not_the_programs(void **state)
 {
 	(void)state;
-	assert_int_equal(in_child(open_without_address_space), ENOMEM);
+	assert_int_equal(in_child(use_with_little_address_space), 0);
 }
 
 static int use_without_files(void)
@@ -230,7 +232,7 @@ int main(void)
 {
 	/* The first before this process has any. */
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_address_space_there_are_no_events),
+		cmocka_unit_test(what_events_take_is_not_the_programs),
 		cmocka_unit_test(events_are_no_files_that_grow),
 		cmocka_unit_test(no_more_is_locked_than_may_be),
 		cmocka_unit_test(memory_for_rings_runs_out_and_comes_back),

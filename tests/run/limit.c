@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Limits on memory hold for what the program has, and read as they were set. */
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,6 +134,26 @@ static void case_little(void)
 	say_end("shell", child);
 }
 
+static void open_faults(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.exclude_kernel = 1,
+		.inherit = 1,
+	};
+
+	need(syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC) >= 0);
+}
+
+/* Whoever inherits an event has as much room. */
+static void case_little_with_events(void)
+{
+	open_faults();
+	case_little();
+}
+
 /* Another process's limits. */
 static void case_of_a_child(void)
 {
@@ -159,7 +180,11 @@ static void case_of_a_child(void)
 }
 
 const struct test_case cases[] = {
-	{"address_space", case_address_space}, {"data", case_data},
-	{"mistakes", case_mistakes},	       {"little", case_little},
-	{"of_a_child", case_of_a_child},       {NULL, NULL},
+	{"address_space", case_address_space},
+	{"data", case_data},
+	{"mistakes", case_mistakes},
+	{"little", case_little},
+	{"of_a_child", case_of_a_child},
+	{"little_with_events", case_little_with_events},
+	{NULL, NULL},
 };

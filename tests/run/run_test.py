@@ -15,6 +15,8 @@ import tempfile
 TALLY = os.environ.get('TALLY', 'tally')
 # Of `tally run`, for what the kernel and tally do in two ways.
 OPTIONS = os.environ.get('RUN_OPTIONS', '').split()
+# In KiB: the limit on address space that tally finds, and may not raise.
+SPACE = os.environ.get('SPACE')
 # Far above what any case takes: a case that hangs has failed.
 LIMIT = int(os.environ.get('LIMIT', '120'))
 # What `tally run` itself is to run under, as a filter of seccomp(2).
@@ -23,6 +25,13 @@ UNDER = os.environ.get('RUN_UNDER', '').split()
 
 def end_of(status):
     return 'signal %d' % -status if status < 0 else 'status %d' % status
+
+
+def tally_run():
+    limit = ['sh', '-c', 'ulimit -v %s; exec "$@"' % SPACE, 'sh'] if SPACE else []
+    if SPACE and os.geteuid() == 0:
+        limit += ['setpriv', '--bounding-set=-sys_resource', '--inh-caps=-sys_resource']
+    return [*limit, *UNDER, TALLY, 'run', *OPTIONS, '--']
 
 
 def observe(argv):
@@ -73,8 +82,7 @@ def outcome(program, case, times, told):
     if native['end'].startswith('no end') or native['end'] == 'status 99':
         return None, ['the case itself fails: ' + native['end']] + native['stderr'].splitlines()
     for _ in range(times or 1):
-        found = observe([program, case] if times else [*UNDER, TALLY, 'run', *OPTIONS, '--',
-                                                        program, case])
+        found = observe([program, case] if times else [*tally_run(), program, case])
         wrong = take_line(found) if told else []
         wrong += differences(native, found)
         if wrong:
