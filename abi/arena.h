@@ -68,8 +68,8 @@ struct arena_header {
 
 	/*
 	 * Tickets: who waits for the monitor to have seen what has happened (CONTROL_SETTLE) adds 1
-	 * to `asked`, says which ticket that is, and waits until `answered`, a futex, has come to it.
-	 * What was sent before by whoever has an earlier one has been done by then, too.
+	 * to `asked`, says which ticket that is, and waits until `answered`, a futex, has come to
+	 * it. What was sent before by whoever has an earlier one has been done by then, too.
 	 */
 	uint32_t asked, answered;
 
@@ -78,11 +78,12 @@ struct arena_header {
 	uint32_t wakes, woken;
 
 	/*
-	 * The process that is the command, and what it has last handled of what kill(2) has sent, at
-	 * the signal's number modulo ARENA_HANDLED: see arena_handled().
+	 * The process that is the command, and what it has last handled of what kill(2) has sent,
+	 * at the signal's number modulo ARENA_HANDLED: see arena_handled().
 	 */
 	int32_t command;
-	/* Not 0: LIMITS_SPACE of RLIMIT_AS is the runtime's, not LIMITS_LEAST_SPACE (abi/limits.h). */
+	/* Not 0: LIMITS_SPACE of RLIMIT_AS is the runtime's, not LIMITS_LEAST_SPACE
+	 * (abi/limits.h). */
 	uint32_t reserves;
 	uint64_t handled[ARENA_HANDLED];
 };

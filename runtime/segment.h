@@ -5,8 +5,8 @@
  * base that the program has set is a number then (thread->fs_base), and operands that go by it are
  * translated (translate/own_fs.c).
  *
- * The runtime's own instructions are assembled for GS, and each says where it is: SEGMENT_SITE in C,
- * `own` in translate/enter.S. To have FS their prefixes are changed.
+ * The runtime's own instructions are assembled for GS, and each says where it is: SEGMENT_SITE in
+ * C, `own` in translate/enter.S. To have FS their prefixes are changed.
  */
 #ifndef RUNTIME_SEGMENT_H
 #define RUNTIME_SEGMENT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the runtime knows of one thread of the program. GS base (segment.h) points at it while the
- * thread runs, so translated code and the assembly around it reach each member in one instruction; it lies in
- * the arena that the tree of processes shares, so that others can read it.
+ * thread runs, so translated code and the assembly around it reach each member in one instruction;
+ * it lies in the arena that the tree of processes shares, so that others can read it.
  *
  * The offsets above regs are part of the code that the translator emits: the macros are for
  * assembly and for the emitter, and the assertions below hold the struct to them.
@@ -141,9 +141,9 @@ struct thread {
 
 	/* What follows is of the runtime's C alone: members of runtime/linux/ go here. */
 	uint64_t *trace_start; /* of what has not been taken in, as far as `trace` */
-	/* translate/instrument.c: of the cache that its events need, where it runs unless it executes
-	 * one instruction alone as it may touch what is watched; of the one that they may need from
-	 * now on; and of the one before, or NULL */
+	/* translate/instrument.c: of the cache that its events need, where it runs unless it
+	 * executes one instruction alone as it may touch what is watched; of the one that they
+	 * may need from now on; and of the one before, or NULL */
 	struct lookup *lookup_home, *lookup_next, *lookup_before;
 	int tid;
 	struct task *task;   /* linux/task.h: all that only this process is to see */
@@ -178,7 +178,8 @@ struct thread {
 		} of[BRANCH_STACK_MAX];
 	} branches;
 
-	/* translate/recover.c: what is known of the program where its filters let it through last */
+	/* translate/recover.c: what is known of the program where its filters let it through
+	 * last */
 	struct filtered {
 		uint64_t address; /* in the cache; 0: nothing */
 		uint64_t state[6];

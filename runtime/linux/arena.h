@@ -25,8 +25,9 @@ struct thread;
  * mapped, arena_take() always gives NULL. */
 void arena_boot(uint32_t owner);
 
-/* In a child of fork: the pages are the parent's, that of each of its threads. With @shares_table their locks
- * are the child's as well: it has the page that it was given, and takes no other. */
+/* In a child of fork: the pages are the parent's, that of each of its threads. With
+ * @shares_table their locks are the child's as well: it has the page that it was given, and
+ * takes no other. */
 void arena_forked(bool shares_table);
 void arena_forget(const struct thread *thread);
 
@@ -74,7 +75,8 @@ void arena_expect(struct thread *thread);
 
 /* Another process has the page now, or will have it soon. */
 void arena_give(struct thread *thread);
-/* The same, but the locks of this one are that one's as well: none takes it before its task has ended. */
+/* The same, but the locks of this one are that one's as well: none takes it before its task has
+ * ended. */
 void arena_lend(const struct thread *thread);
 
 /*
@@ -92,8 +94,8 @@ uint32_t arena_used(void);
 struct arena_header;
 struct arena_header *arena_header(void);
 
-/* The process that has the page, as the caller sees it; 0: none, it is itself one of its own, or of another
- * name space above. */
+/* The process that has the page, as the caller sees it; 0: none, it is itself one of its own, or
+ * of another name space above. */
 int32_t arena_process(uint32_t page);
 
 /* Whether the thread with that page is still there, or about to come. */

@@ -28,8 +28,8 @@ int64_t event_call(struct thread *thread, struct syscall *call);
 /* Calls that change the memory map where events are mapped: event_map.c. The same in a child of
  * fork, which has none of these mappings. */
 int64_t event_map_call(struct thread *thread, struct syscall *call);
-/* It has taken events' mappings out of the way of mmap(2): that is to be made now,
- * and what it returns to be given to event_map_release(), so that nothing stays there if it fails. */
+/* It has taken events' mappings out of the way of mmap(2): that is to be made now, and what it
+ * returns to be given to event_map_release(), so that nothing stays there if it fails. */
 #define EVENT_MAP_VACATED ((int64_t)-0x40000003)
 int64_t event_map_release(struct thread *thread, const struct syscall *call, int64_t result);
 void event_maps_forked(void);

@@ -127,8 +127,8 @@ void memory_own(uint64_t start, uint64_t end)
 }
 
 /*
- * What mmap(2) has answered, with the translator locked since before: who has the lock finds all that is mapped
- * in the map, too (maps_layout.c).
+ * What mmap(2) has answered, with the translator locked since before: who has the lock finds all
+ * that is mapped in the map, too (maps_layout.c).
  */
 static void *claim(int64_t mapped, size_t size)
 {

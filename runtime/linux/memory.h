@@ -74,8 +74,9 @@ bool memory_written(uint64_t address);
 bool memory_unwatch_all(void);
 
 /*
- * With the translator locked, and nothing translated any more: who was killed may have been moving the map, or
- * looking ahead, and may have left a page watched that is not noted as one: none is from now on.
+ * With the translator locked, and nothing translated any more: who was killed may have been moving
+ * the map, or looking ahead, and may have left a page watched that is not noted as one: none is
+ * from now on.
  */
 void memory_interrupted(void);
 

@@ -32,8 +32,8 @@ uint32_t build_step(struct cache *cache, uint64_t pc, struct build_fault *fault)
 struct state rehearse(struct cache *cache, const struct fragment *fragment, uint64_t address,
 		      uint8_t *buffer);
 
-/* As translate_recover(), of a thread that a filter has let through (recover.c), which remembers the
- * last places; and that they are others now. */
+/* As translate_recover(), of a thread that a filter has let through (recover.c), which remembers
+ * the last places; and that they are others now. */
 void recover_filtered(struct thread *thread, struct regs *regs, struct counts *counts);
 void recover_forget(struct thread *thread);
 

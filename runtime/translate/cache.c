@@ -83,8 +83,8 @@ static uint32_t new_target(struct cache *cache, const struct target *target)
 }
 
 /*
- * Nothing leads to the target any more. It can be another one, unless somebody is on his way through
- * its stub.
+ * Nothing leads to the target any more. It can be another one, unless somebody is on his way
+ * through its stub.
  */
 static void free_target(struct cache *cache, uint32_t id)
 {

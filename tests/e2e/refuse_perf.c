@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * refuse_perf ERRNO[,CALL[:FIRST]...] COMMAND [ARG...]: runs the command under a seccomp filter that
- * answers perf_event_open(2), and the calls with these numbers, with the number ERRNO, as container
- * runtimes do. With FIRST only if that is their first argument.
+ * refuse_perf ERRNO[,CALL[:FIRST]...] COMMAND [ARG...]: runs the command under a seccomp filter
+ * that answers perf_event_open(2), and the calls with these numbers, with the number ERRNO, as
+ * container runtimes do. With FIRST only if that is their first argument.
  */
 #include <errno.h>
 #include <linux/filter.h>

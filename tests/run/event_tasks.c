@@ -439,7 +439,8 @@ static int execute_another(void *nothing)
 	return 1;
 }
 
-/* What children have that share one thing with their parent and not the other, and those behind them. */
+/* What children have that share one thing with their parent and not the other, and those behind
+ * them. */
 static void case_children_that_share(void)
 {
 	static char stack[65536] __attribute__((aligned(16)));
@@ -632,8 +633,8 @@ static void *end_process_soon(void *nanoseconds)
 	_exit(0);
 }
 
-/* Has children until another thread ends the process, where one has ended before; each says if it cannot
- * measure itself. */
+/* Has children until another thread ends the process, where one has ended before; each says if
+ * it cannot measure itself. */
 static _Noreturn void have_children(long nanoseconds, int wrong)
 {
 	struct perf_event_attr attr = faults();

@@ -280,8 +280,8 @@ static void put_instruction(const struct form *f, struct values *in)
 	}
 }
 
-/* With all registers the program's, rsp among them: nothing but an instruction that says so uses the
- * stack, and no signal comes. */
+/* With all registers the program's, rsp among them: nothing but an instruction that says so uses
+ * the stack, and no signal comes. */
 static void put_scene(const struct form *f)
 {
 	struct values *in = &scene->in, *out = &scene->out;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Programs that confine themselves: what they allow is all that they need, and what not is not made. */
+/* Programs that confine themselves: what they allow is all that they need, and what not is not
+ * made. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
