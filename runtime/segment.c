@@ -6,6 +6,8 @@
 
 #include "runtime/sys.h"
 
+#define PAGE 4096UL
+
 uint8_t segment_prefix = SEGMENT_GS;
 
 /* How far from each the instruction is. */
@@ -20,14 +22,23 @@ static bool has_gs(void)
 	       !sys(__NR_arch_prctl, ARCH_GET_GS, &base) && base == (uint64_t)&base;
 }
 
-static bool change(uint8_t *prefix)
+/* All in one go: in a sandbox each system call may be dear. */
+static bool change_all(void)
 {
-	const uint64_t size = 4096, page = (uint64_t)prefix & -size;
+	uint64_t from = UINT64_MAX, to = 0;
 
-	if (sys(__NR_mprotect, page, size, PROT_READ | PROT_WRITE | PROT_EXEC))
+	for (const int32_t *site = __start_segment_sites; site < __stop_segment_sites; site++) {
+		const uint64_t prefix = (uint64_t)site + *site;
+
+		from = prefix < from ? prefix : from;
+		to = prefix > to ? prefix : to;
+	}
+	from &= -PAGE;
+	if (sys(__NR_mprotect, from, to + 1 - from, PROT_READ | PROT_WRITE | PROT_EXEC))
 		return false;
-	*prefix = SEGMENT_FS;
-	return !sys(__NR_mprotect, page, size, PROT_READ | PROT_EXEC);
+	for (const int32_t *site = __start_segment_sites; site < __stop_segment_sites; site++)
+		*((uint8_t *)site + *site) = SEGMENT_FS;
+	return !sys(__NR_mprotect, from, to + 1 - from, PROT_READ | PROT_EXEC);
 }
 
 bool segment_boot(void)
@@ -35,10 +46,7 @@ bool segment_boot(void)
 	if (has_gs())
 		return true;
 	segment_prefix = SEGMENT_FS;
-	for (const int32_t *site = __start_segment_sites; site < __stop_segment_sites; site++)
-		if (!change((uint8_t *)site + *site))
-			return false;
-	return true;
+	return change_all();
 }
 
 void segment_set(uint64_t base)

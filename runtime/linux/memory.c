@@ -261,17 +261,27 @@ void *memory_more(size_t size, bool code)
 	return code ? allocate_low_code(size) : memory_allocate(size, 0);
 }
 
-void memory_populate(uint64_t start, uint64_t end)
+/* Whether pages from @start to @end are there now. Kernels before 5.14 and gVisor do not know how, which
+ * the first answer tells: each call is dear there. */
+static bool populate(uint64_t start, uint64_t end, int advice)
 {
 	static bool unknown;
 	uint64_t before;
+	int64_t result;
 
-	if (unknown || confined())
-		return;
+	if (unknown)
+		return false;
 	before = faults_before_populating();
-	unknown = sys(__NR_madvise, PAGE_DOWN(start), PAGE_UP(end) - PAGE_DOWN(start),
-		      MADV_POPULATE_WRITE) == -EINVAL;
+	result = sys(__NR_madvise, start, end - start, advice);
+	unknown = result == -EINVAL;
 	faults_populated(before);
+	return !result;
+}
+
+void memory_populate(uint64_t start, uint64_t end)
+{
+	if (!confined())
+		populate(PAGE_DOWN(start), PAGE_UP(end), MADV_POPULATE_WRITE);
 }
 
 void memory_less(void *memory, size_t size)
@@ -480,26 +490,17 @@ static bool is_canonical(uint64_t address)
 /* Between these alone memory_code() finds anything, unless both are 0. */
 static uint64_t looked_from, looked_to;
 
-static bool can_be_read(uint64_t page)
-{
-	const uint64_t before = faults_before_populating();
-	const bool can = !sys(__NR_madvise, page, PAGE, MADV_POPULATE_READ);
-
-	faults_populated(before);
-	return can;
-}
-
 bool memory_look_ahead(uint64_t pc)
 {
 	const struct range *range = map_at(pc);
 	const uint64_t page = PAGE_DOWN(pc);
 
 	if (confined() || !range || !(range->prot & PROT_EXEC) || may_change(range) ||
-	    !can_be_read(page))
+	    !populate(page, page + PAGE, MADV_POPULATE_READ))
 		return false;
 	looked_from = page;
 	looked_to = page + PAGE;
-	if (looked_to < range->end && can_be_read(looked_to))
+	if (looked_to < range->end && populate(looked_to, looked_to + PAGE, MADV_POPULATE_READ))
 		looked_to += PAGE;
 	return true;
 }
