@@ -77,6 +77,13 @@ static bool is_what_file_has(uint64_t prot, uint64_t flags)
 	       (flags & MAP_TYPE) == MAP_PRIVATE;
 }
 
+/* Code, or a file that may be a library: loaders map it as a whole first, often only to be read. */
+static bool belongs_in_window(uint64_t prot, uint64_t flags)
+{
+	return prot & PROT_EXEC ||
+	       !(flags & MAP_ANONYMOUS || shared_file(flags) || prot & PROT_WRITE);
+}
+
 /* What is mapped, so that aliases of code are found, and probes. */
 static void identify(struct range *range, const struct syscall *call)
 {
@@ -135,8 +142,7 @@ int64_t memory_map_call(struct thread *thread, struct syscall *call)
 		some = known(start, end, &own);
 	if (own)
 		return replaces ? -ENOMEM : -EEXIST;
-	if (!start && !fixed && !(flags & MAP_32BIT) &&
-	    (prot & PROT_EXEC || (!(flags & MAP_ANONYMOUS) && !shared_file(flags))))
+	if (!start && !fixed && !(flags & MAP_32BIT) && belongs_in_window(prot, flags))
 		call->args[0] = window_hint(size);
 	if (some || prot & PROT_EXEC || shared_file(flags))
 		return map_code(call);

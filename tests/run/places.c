@@ -4,6 +4,7 @@
  * has run before. Run by `tally run`.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -85,6 +87,24 @@ static void places(void **state)
 	}
 }
 
+/* Programs want addresses below 2 GiB for themselves; of all files only those that may be code lie there. */
+static void data_is_elsewhere(void **state)
+{
+	const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	void *data, *code;
+
+	(void)state;
+	assert_return_code(fd, errno);
+	data = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	code = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_true(data != MAP_FAILED && code != MAP_FAILED);
+	assert_true((uintptr_t)data >= 1UL << 32);
+	assert_true((uintptr_t)code < 1UL << 31);
+	munmap(data, 4096);
+	munmap(code, 4096);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "places"))
@@ -92,6 +112,7 @@ int main(int argc, char **argv)
 
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(places),
+		cmocka_unit_test(data_is_elsewhere),
 	};
 
 	return cmocka_run_group_tests_name("run/places", tests, NULL, NULL);
