@@ -8,6 +8,7 @@
 #include "runtime/linux/event_mappings.h"
 #include "runtime/linux/limits.h"
 #include "runtime/linux/memory.h"
+#include "runtime/linux/memory_locked.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/lock.h"
 
@@ -69,15 +70,18 @@ static bool set(uint64_t wanted)
 
 int64_t sys_brk(struct thread *thread, struct syscall *call)
 {
-	uint64_t result;
+	uint64_t before, result;
 	bool empty, grown;
 
 	brk_lock();
-	empty = PAGE_UP(heap.end) == heap.start;
+	before = PAGE_UP(heap.end);
+	empty = before == heap.start;
 	grown = set(call->args[0]);
 	result = heap.end;
 	brk_unlock();
-	if (grown)
+	if (grown) {
 		event_mapped_heap(thread, heap.start, PAGE_UP(result) - heap.start, empty);
+		memory_locked_more(before, PAGE_UP(result));
+	}
 	return (int64_t)result;
 }

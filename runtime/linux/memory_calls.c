@@ -12,6 +12,7 @@
 #include "runtime/linux/event_mappings.h"
 #include "runtime/linux/maps_files.h"
 #include "runtime/linux/memory.h"
+#include "runtime/linux/memory_locked.h"
 #include "runtime/linux/memory_map.h"
 #include "runtime/linux/semaphores.h"
 #include "runtime/linux/syscalls.h"
@@ -38,24 +39,6 @@ static bool known(uint64_t start, uint64_t end, bool *own)
 	*own = any && map_has_own(start, end);
 	translate_unlock();
 	return any;
-}
-
-/*
- * From *@at on, up to @end, the next piece without anything of the runtime's: for the program there is a
- * hole where that lies. With the translator locked.
- */
-static bool next_piece(uint64_t *at, uint64_t end, uint64_t *to)
-{
-	for (const struct range *r = map_from(*at); r && r->start < end; r = map_next(r)) {
-		if (r->kind != RANGE_OWN)
-			continue;
-		*to = r->start;
-		if (r->start > *at)
-			return true;
-		*at = r->end;
-	}
-	*to = end;
-	return *at < end;
 }
 
 /* There is no code of the program's any more. */
@@ -156,6 +139,7 @@ int64_t sys_mmap(struct thread *thread, struct syscall *call)
 	if (!sys_failed(result)) {
 		semaphores_mapped(thread, (uint64_t)result, (uint64_t)result + call->args[1]);
 		event_mapped(thread, (uint64_t)result, call->args[1]);
+		memory_locked_more((uint64_t)result, PAGE_UP((uint64_t)result + call->args[1]));
 	}
 	return result;
 }
@@ -165,7 +149,7 @@ static int64_t unmap(uint64_t start, uint64_t end)
 {
 	int64_t result = map_has_room() ? 0 : -ENOMEM;
 
-	for (uint64_t at = start, to; !result && next_piece(&at, end, &to); at = to) {
+	for (uint64_t at = start, to; !result && map_next_piece(&at, end, &to); at = to) {
 		result = sys(__NR_munmap, at, to - at);
 		if (!result && map_remove(at, to))
 			unmapped(at, to);
@@ -201,7 +185,7 @@ static int64_t protect_before_own(struct thread *thread, struct syscall *call, u
 	bool before;
 
 	translate_lock();
-	before = next_piece(&at, end, &to) && at == start;
+	before = map_next_piece(&at, end, &to) && at == start;
 	translate_unlock();
 	call->args[1] = to - start;
 	if (before)
@@ -278,7 +262,7 @@ static void move(uint64_t start, uint64_t end, uint64_t to, uint64_t to_end, boo
 	uprobes_mapped(to, to_end);
 }
 
-int64_t sys_mremap(struct thread *thread, struct syscall *call)
+static int64_t remap(struct thread *thread, struct syscall *call)
 {
 	uint64_t start = call->args[0], new_size = call->args[2], flags = call->args[3];
 	uint64_t end, to = call->args[4], to_end = to;
@@ -311,6 +295,15 @@ int64_t sys_mremap(struct thread *thread, struct syscall *call)
 	return result;
 }
 
+int64_t sys_mremap(struct thread *thread, struct syscall *call)
+{
+	const int64_t result = remap(thread, call);
+
+	if (!sys_failed(result))
+		memory_locked_more((uint64_t)result, PAGE_UP((uint64_t)result + call->args[2]));
+	return result;
+}
+
 /*
  * Advice may empty pages of their contents. As with the kernel a hole does not keep what is behind it from
  * being advised; anything else that is wrong does.
@@ -320,7 +313,7 @@ static int64_t advise(uint64_t start, uint64_t end, uint64_t advice, bool hole)
 	int64_t result = hole ? -ENOMEM : 0;
 
 	translate_lock();
-	for (uint64_t at = start, to; next_piece(&at, end, &to); at = to) {
+	for (uint64_t at = start, to; map_next_piece(&at, end, &to); at = to) {
 		const int64_t error = sys(__NR_madvise, at, to - at, advice);
 
 		translate_invalidate(at, to);

@@ -164,6 +164,20 @@ struct map_place map_place(void)
 	return (struct map_place){ranges, &nr_ranges, &changes};
 }
 
+bool map_next_piece(uint64_t *at, uint64_t end, uint64_t *to)
+{
+	for (const struct range *r = map_from(*at); r && r->start < end; r = map_next(r)) {
+		if (r->kind != RANGE_OWN)
+			continue;
+		*to = r->start;
+		if (r->start > *at)
+			return true;
+		*at = r->end;
+	}
+	*to = end;
+	return *at < end;
+}
+
 bool map_has(uint64_t start, uint64_t end)
 {
 	struct range *range = map_from(start);

@@ -45,6 +45,12 @@ struct range *map_next(const struct range *range);
 struct range *map_cut(uint64_t start, uint64_t end);
 void map_join(uint64_t start, uint64_t end);
 
+/*
+ * From *@at on, up to @end, the next piece without anything of the runtime's: for the program there is a
+ * hole where that lies. With the translator locked.
+ */
+bool map_next_piece(uint64_t *at, uint64_t end, uint64_t *to);
+
 bool map_has(uint64_t start, uint64_t end);
 bool map_has_own(uint64_t start, uint64_t end);
 

@@ -38,9 +38,11 @@ static syscall_handler *const handlers[] = {
 	/* the memory map */
 	[__NR_brk] = sys_brk,
 	[__NR_madvise] = sys_madvise,
+	[__NR_mlockall] = sys_mlockall,
 	[__NR_mmap] = sys_mmap,
 	[__NR_mprotect] = sys_mprotect,
 	[__NR_mremap] = sys_mremap,
+	[__NR_munlockall] = sys_munlockall,
 	[__NR_munmap] = sys_munmap,
 	[__NR_pkey_mprotect] = sys_mprotect,
 	[__NR_pread64] = sys_read,

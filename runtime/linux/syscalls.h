@@ -90,6 +90,9 @@ int64_t memory_map_call(struct thread *thread, struct syscall *call);
 syscall_handler sys_mmap, sys_munmap, sys_mprotect, sys_mremap, sys_madvise, sys_shmat, sys_shmdt,
 	sys_read;
 
+/* memory_locked.c */
+syscall_handler sys_mlockall, sys_munlockall;
+
 /* prctl.c */
 syscall_handler sys_prctl;
 

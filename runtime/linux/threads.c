@@ -27,6 +27,7 @@
 #include "runtime/linux/faults.h"
 #include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
+#include "runtime/linux/memory_locked.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/tasks.h"
@@ -140,6 +141,7 @@ static void forget_others(struct task *self)
 	event_maps_forked();
 	event_joined_forked();
 	faults_forked(self);
+	memory_locked_forked();
 	slots_forked(self);
 	self->actions->lock.state = 0;
 	self->actions->users = 1;
