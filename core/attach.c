@@ -238,6 +238,7 @@ void core_own_event(struct core_task *creator, struct core_event *event)
 	uint32_t *end = end_of_created(creator);
 
 	event->creator = core_page(creator);
+	event->name_space = creator->name_space;
 	event->next_created = 0;
 	*end = core_index(event);
 	creator->last_created = core_index(event);

@@ -54,6 +54,7 @@ struct core_settings {
 	uint32_t host;				  /* 1: the kernel counts what it can */
 	uint32_t vendor;			  /* enum core_vendor */
 	uint64_t user_name_space;		  /* where the run began, as an inode; 0: unknown */
+	uint64_t name_space;			  /* the same of process numbers */
 	struct machine machine; /* that the model computes; zeros: the reference one */
 };
 

@@ -98,6 +98,8 @@ struct core_event {
 	uint32_t parent, children; /* copies, however far down, are those of what was opened */
 	uint32_t next_child, previous_child;
 	uint32_t mark; /* core/repair.c */
+	/* Of what was opened: of whose process numbers its records are, as core_task's. */
+	uint64_t name_space;
 
 	/* what */
 	struct core_count count; /* while it counts, as of `start` and `stamp` */

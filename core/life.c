@@ -183,6 +183,13 @@ static void set_number(int32_t *number, int32_t pid)
 				    __ATOMIC_RELAXED);
 }
 
+/* Whether its children have the number that it knows them by to whoever watches the run. Elsewhere they
+ * tell themselves that they are there, once they know theirs. */
+static bool is_of_first(const struct core_task *parent)
+{
+	return !core_settings()->name_space || parent->name_space == core_settings()->name_space;
+}
+
 uint64_t core_task_forked(struct core_task *task, uint64_t id, int32_t pid)
 {
 	uint64_t process = 0;
@@ -191,7 +198,11 @@ uint64_t core_task_forked(struct core_task *task, uint64_t id, int32_t pid)
 	if (task->live && task->id == id) {
 		set_number(&task->pid, pid);
 		set_number(&task->tid, pid);
-		tell_of_birth(task, false);
+		if (is_of_first(core_task(task->parent))) {
+			set_number(&task->first_pid, pid);
+			set_number(&task->first_tid, pid);
+			tell_of_birth(task, false);
+		}
 		process = task->events ? task->process : 0;
 	}
 	core_tree_unlock();

@@ -8,6 +8,7 @@
 #include "core/core.h"
 #include "core/count.h"
 #include "core/host.h"
+#include "core/numbers.h"
 #include "core/read_format.h"
 #include "core/time.h"
 
@@ -33,12 +34,14 @@ uint64_t core_event_clock(const struct core_event *event)
 void core_identify(struct core_identity *identity, const struct core_event *event)
 {
 	const struct core_task *task = core_host_task();
+	struct core_numbers numbers;
 
 	if (!task)
 		task = core_task(event->task);
+	numbers = core_numbers(event, task);
 	*identity = (struct core_identity){
-		.pid = (uint32_t)task->pid,
-		.tid = (uint32_t)task->tid,
+		.pid = (uint32_t)numbers.pid,
+		.tid = (uint32_t)numbers.tid,
 		.time = core_event_clock(event),
 		.id = core_opened_const(event)->id,
 		.stream_id = event->id,

@@ -16,6 +16,7 @@
 #include "core/host.h"
 #include "core/lock.h"
 #include "core/newest.h"
+#include "core/numbers.h"
 #include "core/output.h"
 #include "core/record.h"
 
@@ -59,8 +60,10 @@ static void tell(struct core_event *event, const struct record *record)
 	if (record->time && !event->attr.use_clockid)
 		identity.time = record->time;
 	if (record->teller) {
-		identity.pid = (uint32_t)record->teller->pid;
-		identity.tid = (uint32_t)record->teller->tid;
+		const struct core_numbers numbers = core_numbers(event, record->teller);
+
+		identity.pid = (uint32_t)numbers.pid;
+		identity.tid = (uint32_t)numbers.tid;
 	}
 	if (size > UINT16_MAX || !core_output_begin(&out, event, size))
 		return;
@@ -103,10 +106,10 @@ void core_tell_lost_samples(struct core_event *event, uint64_t lost)
 
 void core_tell_itrace_start(struct core_event *event, const struct core_task *task)
 {
-	const uint32_t body[] = {(uint32_t)task->pid, (uint32_t)task->tid};
+	const struct core_numbers body = core_numbers(event, task);
 	const struct record record = {
 		.type = PERF_RECORD_ITRACE_START,
-		.body = body,
+		.body = &body,
 		.size = sizeof(body),
 		.teller = task,
 	};
@@ -131,6 +134,7 @@ void core_tell_aux(struct core_event *event, const struct core_task *task, uint6
 void core_tell_read(struct core_event *event)
 {
 	const struct core_task *task = core_task(event->task);
+	const struct core_numbers numbers = core_numbers(event, task);
 	size_t size = core_record_size(event, WORD + core_read_size(event));
 	struct core_identity identity;
 	struct core_output out;
@@ -139,7 +143,7 @@ void core_tell_read(struct core_event *event)
 	if (!core_output_begin(&out, event, size))
 		return;
 	core_put_header(&out, PERF_RECORD_READ, 0, size);
-	core_put_two_u32(&out, (uint32_t)task->pid, (uint32_t)task->tid);
+	core_put_two_u32(&out, (uint32_t)numbers.pid, (uint32_t)numbers.tid);
 	core_put_read(&out, event);
 	core_put_identity(&out, event, &identity);
 	core_output_end(&out, false);
@@ -152,14 +156,16 @@ static bool wants_tasks(const struct perf_event_attr *attr)
 	return attr->task || attr->comm || attr->mmap || attr->mmap2 || attr->mmap_data;
 }
 
+struct task_body {
+	int32_t pid, ppid, tid, ptid;
+	uint64_t time;
+};
+
 /* @task begins or ends: told to the events of @to. */
-static void tell_task(struct core_task *to, uint32_t type, const struct core_task *task,
-		      int32_t ppid, int32_t ptid)
+static void tell_task(struct core_task *to, uint32_t type, const struct core_task *task)
 {
-	struct {
-		int32_t pid, ppid, tid, ptid;
-		uint64_t time;
-	} body = {task->pid, ppid, task->tid, ptid, 0};
+	struct core_numbers numbers, parent;
+	struct task_body body;
 	const struct record record = {
 		.type = type,
 		.body = &body,
@@ -170,7 +176,16 @@ static void tell_task(struct core_task *to, uint32_t type, const struct core_tas
 	core_for_each_newest(event, to) {
 		if (!wants_tasks(&event->attr) || !listens(event, to))
 			continue;
-		body.time = core_event_clock(event);
+		numbers = core_numbers(event, task);
+		parent = type == PERF_RECORD_FORK ? core_numbers(event, to)
+						  : core_parent_numbers(event, task);
+		body = (struct task_body){
+			.pid = numbers.pid,
+			.ppid = parent.pid,
+			.tid = numbers.tid,
+			.ptid = parent.tid,
+			.time = core_event_clock(event),
+		};
 		tell(event, &record);
 	}
 }
@@ -179,10 +194,10 @@ static void tell_task(struct core_task *to, uint32_t type, const struct core_tas
 static void tell_namespaces(struct core_task *to, const struct core_task *task)
 {
 	struct {
-		int32_t pid, tid;
+		struct core_numbers numbers;
 		uint64_t nr;
 		struct perf_ns_link_info links[NR_NAMESPACES];
-	} body = {.pid = task->pid, .tid = task->tid, .nr = NR_NAMESPACES};
+	} body = {.nr = NR_NAMESPACES};
 	const struct record record = {
 		.type = PERF_RECORD_NAMESPACES,
 		.body = &body,
@@ -197,13 +212,14 @@ static void tell_namespaces(struct core_task *to, const struct core_task *task)
 		if (!known)
 			core_host_namespaces(body.links);
 		known = true;
+		body.numbers = core_numbers(event, task);
 		tell(event, &record);
 	}
 }
 
 void core_tell_fork(struct core_task *parent, const struct core_task *child)
 {
-	tell_task(parent, PERF_RECORD_FORK, child, parent->pid, parent->tid);
+	tell_task(parent, PERF_RECORD_FORK, child);
 }
 
 void core_tell_begun(struct core_task *parent, const struct core_task *child)
@@ -213,8 +229,7 @@ void core_tell_begun(struct core_task *parent, const struct core_task *child)
 
 void core_tell_exit(struct core_task *task)
 {
-	/* Both are the process that is waiting for it, also where threads made it. */
-	tell_task(task, PERF_RECORD_EXIT, task, task->ppid, task->ppid);
+	tell_task(task, PERF_RECORD_EXIT, task);
 }
 
 void core_namespaces(struct core_task *task)
@@ -229,24 +244,27 @@ void core_namespaces(struct core_task *task)
 
 void core_tell_comm(struct core_task *task, const struct core_task *named, bool exec)
 {
-	const int32_t body[] = {named->pid, named->tid};
+	struct core_numbers body;
 	const struct record record = {
 		.type = PERF_RECORD_COMM,
 		.misc = exec ? PERF_RECORD_MISC_COMM_EXEC : 0,
-		.body = body,
+		.body = &body,
 		.size = sizeof(body),
 		.string = named->comm,
 	};
 
-	core_for_each_newest(event, task)
-		if (event->attr.comm && listens(event, task))
-			tell(event, &record);
+	core_for_each_newest(event, task) {
+		if (!event->attr.comm || !listens(event, task))
+			continue;
+		body = core_numbers(event, named);
+		tell(event, &record);
+	}
 }
 
 /* ---- mappings ---- */
 
 struct mmap_body {
-	int32_t pid, tid;
+	struct core_numbers numbers;
 	uint64_t start, length, offset;
 };
 
@@ -278,7 +296,8 @@ static void tell_mapping(struct core_event *event, const struct core_task *task,
 			 const struct core_mapping *mapping)
 {
 	struct mmap2_body body = {
-		.mmap = {task->pid, task->tid, mapping->start, mapping->length, mapping->offset},
+		.mmap = {core_numbers(event, task), mapping->start, mapping->length,
+			 mapping->offset},
 		.prot = mapping->prot,
 		.flags = mapping->flags,
 	};

@@ -80,6 +80,9 @@ struct core_task {
 	uint32_t next_live;  /* pages: the list of who lives, under the lock of the tree */
 	uint32_t previous_live;
 
+	/* In the name space where the run began, of a task in another one; 0: not known. */
+	int32_t first_pid, first_tid;
+
 	/* events */
 	uint32_t events;	     /* the first of the list, index; 0: none */
 	uint32_t created;	     /* the first event of those that it opened: prctl(2) */

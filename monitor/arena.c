@@ -225,11 +225,12 @@ static bool kernel_has_events(void)
 	return syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0UL) < 0 && errno == EFAULT;
 }
 
-static uint64_t user_name_space(void)
+/* As an inode, or 0. */
+static uint64_t name_space(const char *path)
 {
 	struct stat file;
 
-	return stat("/proc/self/ns/user", &file) ? 0 : file.st_ino;
+	return stat(path, &file) ? 0 : file.st_ino;
 }
 
 static void settle(const struct monitor_options *options)
@@ -249,7 +250,8 @@ static void settle(const struct monitor_options *options)
 		.op_type = OP_TYPE,
 		.host = options->host && kernel_has_events(),
 		.vendor = vendor_of(machine_cpuid),
-		.user_name_space = user_name_space(),
+		.user_name_space = name_space("/proc/self/ns/user"),
+		.name_space = name_space("/proc/self/ns/pid"),
 		.machine = options->machine,
 	};
 

@@ -32,6 +32,7 @@
 #include "core/host.h"
 #include "monitor/feeds.h"
 #include "monitor/monitor.h"
+#include "monitor/numbers.h"
 #include "monitor/ready.h"
 #include "monitor/watches.h"
 
@@ -406,6 +407,9 @@ static void take(const struct control_message *message, int fd, pid_t sender)
 		break;
 	case CONTROL_HELD_UP:
 		halted_help(message->owner);
+		break;
+	case CONTROL_NUMBERS:
+		numbers_tell(message->page, message->process, sender, message->pid);
 		break;
 	}
 	if (fd >= 0)

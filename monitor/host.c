@@ -14,7 +14,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -93,20 +92,9 @@ void core_host_pause(unsigned int turn)
 		sched_yield();
 }
 
-/* As the kernel shows it in /proc: struct core_task's name_space. */
-static uint64_t name_space(void)
-{
-	static uint64_t found;
-	struct stat file;
-
-	if (!found && !stat("/proc/self/ns/pid", &file))
-		found = file.st_ino;
-	return found;
-}
-
 bool host_agrees(const struct core_task *task)
 {
-	return task->name_space == name_space();
+	return task->name_space == core_settings()->name_space;
 }
 
 /* It asks nobody to be still: what it does to events is done when their descriptors are gone. */
@@ -178,7 +166,8 @@ bool core_host_crowded(void)
 /* Where its number means to us what it does to who has set it: elsewhere it may be anybody's. */
 static bool may_be_sent(const struct core_owner *owner)
 {
-	return owner->pid && (!owner->name_space || owner->name_space == name_space());
+	return owner->pid &&
+	       (!owner->name_space || owner->name_space == core_settings()->name_space);
 }
 
 static pid_t process_of(pid_t tid)

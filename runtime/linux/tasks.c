@@ -2,6 +2,7 @@
 #include "runtime/linux/tasks.h"
 
 #include <asm/errno.h>
+#include <linux/futex.h>
 #include <linux/prctl.h>
 #include <linux/resource.h>
 #include <linux/signal.h>
@@ -40,6 +41,26 @@ static uint64_t find_name_space(struct thread *thread)
 	return found ? found : 1UL << 63 | arena_owner(thread);
 }
 
+/* Who watches the run from where it began knows the thread by other numbers, which only the monitor can
+ * tell. Without one its own are all that there are. */
+static void need_first_numbers(const struct thread *thread, struct core_task *task)
+{
+	const struct control_message message = {
+		.what = CONTROL_NUMBERS,
+		.page = thread->page,
+		.process = task->id,
+		.pid = task->tid,
+	};
+	const struct __kernel_timespec limit = {.tv_sec = 1};
+
+	if (task->first_tid || task->name_space == core_settings()->name_space ||
+	    !core_settings()->name_space || !thread->page || !control_send(&message, -1))
+		return;
+	while (!__atomic_load_n(&task->first_tid, __ATOMIC_ACQUIRE))
+		if (sys(__NR_futex, &task->first_tid, FUTEX_WAIT, 0, &limit) == -ETIMEDOUT)
+			return;
+}
+
 /* It is in the name space that its parent is in, unless it has no parent there; and that is
  * known before the numbers, which would mean others in the one before. */
 static void identify(struct thread *thread)
@@ -54,6 +75,7 @@ static void identify(struct thread *thread)
 	task->tid = (int32_t)sys(__NR_gettid);
 	if (!thread->task->vfork)
 		name_space = task->name_space;
+	need_first_numbers(thread, task);
 }
 
 bool tasks_agree(const struct core_task *task)
@@ -149,6 +171,7 @@ static void executed(struct thread *thread)
 	char comm[sizeof(task->comm)] = "";
 
 	identify(thread);
+	task->first_tid = task->first_pid;
 	if (is_first && core_nr_events())
 		core_used_lost(task->process, &others);
 	if (core_nr_events())

@@ -10,6 +10,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -689,6 +690,46 @@ def case_user_mode_takes_each_sample_of_a_period():
             done = tally('record', '--pmu=user', *how, '--', 'sh', '-c', loop)
             samples = summary(done.stderr)[0]
         check(0.99 * count < 500 * samples < 1.01 * count, (count, samples))
+
+
+# Says of each of its tasks what numbers it has: where its /proc is from, and in its own name space.
+IN_A_NAME_SPACE = """
+import os, threading
+def numbers():
+    with open('/proc/thread-self/status') as status:
+        print(*next(line for line in status if line.startswith('NSpid')).split()[1:])
+    for i in range(100000):
+        pass
+for _ in range(2):
+    if not os.fork():
+        numbers()
+        thread = threading.Thread(target=numbers)
+        thread.start()
+        thread.join()
+        os._exit(0)
+    os.wait()
+numbers()
+"""
+
+
+def case_user_mode_has_the_numbers_of_who_records():
+    apart = ('unshare', '-Urpf', '--', sys.executable, '-c', IN_A_NAME_SPACE)
+    if run(*apart[:3], 'true').returncode:
+        skip('no PID name spaces for this user')
+    with folder():
+        done = tally('record', '--pmu=user', '-e', 'instructions:u', '-c', '100000', '--', *apart)
+        equal(done.returncode, 0, done.stderr)
+        numbers = dict(line.split() for line in done.stdout.splitlines())
+        samples, _ = dump()
+        tasks = run('perf', 'script', '-i', 'perf.data', '--show-task-events', '--show-mmap-events').stdout
+    equal(len(numbers), 5, done.stdout)
+    check(set(numbers) <= {str(sample.tid) for sample in samples}, (numbers, done.stdout))
+    check(not {sample.pid for sample in samples} & {int(own) for own in numbers.values()})
+    told = set(re.findall(r'PERF_RECORD_(?:FORK|EXIT)\((\d+):(\d+)\)', tasks))
+    check(set(numbers) <= {tid for _, tid in told}, tasks)
+    for kind in r'(?:FORK|EXIT)\(', 'COMM[^\n]*:', 'MMAP2? ':
+        found = set(re.findall(r'PERF_RECORD_%s(\d+)[:/]\d+' % kind, tasks))
+        check(found and not found & set(numbers.values()), (kind, found))
 
 
 def case_user_mode_is_not_said_to_lack_the_kernel():
