@@ -10,7 +10,6 @@
 #include <linux/auxvec.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
-#include <linux/personality.h>
 #include <linux/prctl.h>
 
 #include "abi/handover.h"
@@ -21,6 +20,7 @@
 #include "runtime/boot/stack.h"
 #include "runtime/boot/start.h"
 #include "runtime/fs.h"
+#include "runtime/linux/aslr.h"
 #include "runtime/linux/brk.h"
 #include "runtime/linux/code_store.h"
 #include "runtime/linux/confined.h"
@@ -41,6 +41,9 @@
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
+
+/* As much as the kernel's arch_randomize_brk() has for x86-64: 32 MiB. */
+#define HEAP_RANDOM_PAGES ((32UL << 20) / PAGE)
 
 static const char *filename; /* what execve(2) was given, for messages */
 static uint32_t owner;	     /* of the page of the arena that the thread had before */
@@ -152,11 +155,7 @@ static void map_interpreter(const struct image *program, struct image *interpret
 /* The heap begins behind the program, at random as far as the kernel would have it. */
 static void place_heap(const struct image *program)
 {
-	uint64_t start = program->bias + program->high, random = 0;
-
-	if (!(sys(__NR_personality, 0xffffffff) & ADDR_NO_RANDOMIZE))
-		sys(__NR_getrandom, &random, sizeof(random), 1 /* GRND_NONBLOCK */);
-	brk_boot(start + random % (0x2000000 / PAGE) * PAGE);
+	brk_boot(program->bias + program->high + aslr_random() % HEAP_RANDOM_PAGES * PAGE);
 }
 
 /* Code that is there without having been mapped by anybody here. */

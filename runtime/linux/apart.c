@@ -2,8 +2,8 @@
 #include "runtime/linux/apart.h"
 
 #include <linux/mman.h>
-#include <linux/personality.h>
 
+#include "runtime/linux/aslr.h"
 #include "runtime/linux/memory.h"
 #include "runtime/sys.h"
 
@@ -17,11 +17,7 @@ static uint64_t next;
 
 uint64_t apart_start(void)
 {
-	uint64_t random = 0;
-
-	if (!(sys(__NR_personality, 0xffffffff) & ADDR_NO_RANDOMIZE))
-		sys(__NR_getrandom, &random, sizeof(random), 1 /* GRND_NONBLOCK */);
-	return START + random % RANDOM_PAGES * PAGE;
+	return START + aslr_random() % RANDOM_PAGES * PAGE;
 }
 
 void apart_boot(uint64_t end)

@@ -3,8 +3,8 @@
 
 #include <asm/mman.h>
 #include <linux/mman.h>
-#include <linux/personality.h>
 
+#include "runtime/linux/aslr.h"
 #include "runtime/linux/code_store.h"
 #include "runtime/linux/memory.h"
 #include "runtime/sys.h"
@@ -34,13 +34,10 @@ static uint64_t caches, caches_end;
 
 static uint64_t random_base(void)
 {
-	uint64_t random = 0;
+	uint64_t random = aslr_is_off() ? 0 : code_store_window();
 
-	if (sys(__NR_personality, 0xffffffff) & ADDR_NO_RANDOMIZE)
-		return PROGRAM_START;
-	random = code_store_window();
 	if (!random)
-		sys(__NR_getrandom, &random, sizeof(random), 1 /* GRND_NONBLOCK */);
+		random = aslr_random();
 	return PROGRAM_START + random % PROGRAM_RANDOM_PAGES * PAGE;
 }
 

@@ -366,6 +366,20 @@ def case_a_filter_that_is_older_than_a_call():
         equal(run(*filtered, TALLY, 'run', '--', plain).returncode, 126)
 
 
+def case_addresses_are_random_where_nobody_may_ask_for_them():
+    """gVisor answers EINVAL when it is asked for the personality: that is not ADDR_NO_RANDOMIZE."""
+    personality = 135
+    begins = {'heap': set(), 'sed': set()}
+    for _ in range(4):
+        done = run(os.environ['REFUSE_PERF'], '22,%d' % personality, TALLY, 'run', '--', 'sed', '-n',
+                   '/heap/p; /bin.sed/p', '/proc/self/maps')
+        equal((done.returncode, done.stderr), (0, ''))
+        for name, places in begins.items():
+            places.add(next(line for line in done.stdout.splitlines() if name in line).split('-')[0])
+    for name, places in begins.items():
+        check(len(places) > 1, '%s always at %s' % (name, places))
+
+
 # Is told of an event, looks until there is nothing more, and waits.
 POLLS = """
 import ctypes, fcntl, mmap, select, struct
