@@ -281,7 +281,7 @@ static void put_instruction(const struct form *f, struct values *in)
 }
 
 /* With all registers the program's, rsp among them: nothing but an instruction that says so uses
- * the stack, and no signal comes. */
+ * the stack. The program handles no signal here; the runtime's own come on a stack of its own. */
 static void put_scene(const struct form *f)
 {
 	struct values *in = &scene->in, *out = &scene->out;
