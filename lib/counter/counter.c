@@ -44,7 +44,7 @@ static bool counts_nothing(const struct tally_counter *counter, const struct per
 static bool stands_still(const struct tally_counter *counter, const struct perf_event_attr *attr)
 {
 	return attr->type == PERF_TYPE_BREAKPOINT && counter->source == TALLY_SOURCE_KERNEL &&
-	       !tly_breakpoints_are_hit();
+	       tly_try_breakpoint() == TLY_BREAKPOINTS_FORGOTTEN;
 }
 
 static int refuse(struct tally_counter *counter, const char *name, struct tally_error *err,

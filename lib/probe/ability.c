@@ -271,7 +271,7 @@ static int try_breakpoint(struct trial *trial)
 	attr.bp_addr = (uintptr_t)&watched;
 	attr.bp_len = HW_BREAKPOINT_LEN_8;
 	code = open_and_close(trial, &attr, 0, -1);
-	if (code < 0 || tly_breakpoints_are_hit())
+	if (code < 0 || tly_try_breakpoint() != TLY_BREAKPOINTS_FORGOTTEN)
 		return code;
 	return fail(trial, TALLY_CANNOT, -ENODATA, TLY_BREAKPOINT_NEVER_HIT,
 		    TLY_BREAKPOINT_NEVER_HIT_WHY);
