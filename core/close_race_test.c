@@ -4,12 +4,12 @@
  * call with one finds that event or none. Whose name is held finds what it left.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <pthread.h>
-#include <sched.h>
 
 #include <cmocka.h>
 

@@ -9,8 +9,8 @@
 #include "core/encoding.h"
 #include "core/hold.h"
 #include "core/host.h"
-#include "core/repair.h"
 #include "core/output.h"
+#include "core/repair.h"
 #include "core/schedule.h"
 #include "core/still.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Records of the kernel's, from a ring that is written here, to one of ours. */
+#include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Overflows: when they happen, how often, and who is told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
 #include <poll.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <cmocka.h>
 

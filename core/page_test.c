@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* The mmap page, read by the protocol that <linux/perf_event.h> gives; and poll(2). */
+#include <linux/perf_event.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <linux/perf_event.h>
-#include <poll.h>
 
 #include <cmocka.h>
 

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #include "abi/arena.h"
+#include "core/ring.h"
 #include "core/views.h"
 #include "core/watched.h"
-#include "core/ring.h"
 
 /* Behind the structs of all rings. */
 #define CORE_VIEWS_AT	(ARENA_RINGS_AT + CORE_RINGS * sizeof(struct core_ring))

@@ -4,12 +4,12 @@
  * Each sample says who wrote it and counts up, so that what was torn, lost in silence or told twice
  * shows.
  */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <pthread.h>
-#include <sched.h>
 #include <string.h>
 
 #include <cmocka.h>

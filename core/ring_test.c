@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Rings: mapping, room, loss, wakeups. What is written is read back by the library's decoder. */
+#include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 

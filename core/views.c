@@ -7,9 +7,9 @@
 #include "core/core.h"
 #include "core/hold.h"
 #include "core/host.h"
+#include "core/pages.h"
 #include "core/repair.h"
 #include "core/ring.h"
-#include "core/pages.h"
 
 static struct core_view *views(void)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* One table of commands, one file for each. What `tally run` does is with the program, tally.c. */
+#include "tool/commands.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "tool/command.h"
-#include "tool/commands.h"
 #include "tool/complete.h"
 #include "tool/help.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "lib/counter/counter.h"
+
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -13,12 +15,11 @@
 #include <tally/counter.h>
 
 #include "abi/source.h"
-#include "lib/probe/attr_open.h"
-#include "lib/probe/breakpoint.h"
-#include "lib/counter/counter.h"
 #include "lib/counter/user_page.h"
 #include "lib/counter/value.h"
 #include "lib/error.h"
+#include "lib/probe/attr_open.h"
+#include "lib/probe/breakpoint.h"
 
 /* A large group is rare enough not to make every read pay for its buffer. */
 #define SMALL_READ_WORDS 64

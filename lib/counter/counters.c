@@ -5,6 +5,8 @@
  * open, a group that does not fit, a precision that the unit lacks) changes the plan of the whole
  * group; its cells are closed and it starts anew, so that all cells of an event are opened alike.
  */
+#include "lib/counter/counters.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +19,6 @@
 #include "abi/attr.h"
 #include "lib/cgroup.h"
 #include "lib/counter/counter.h"
-#include "lib/counter/counters.h"
 #include "lib/counter/cpulist.h"
 #include "lib/error.h"
 #include "lib/probe/attr_open.h"

@@ -7,8 +7,8 @@
 
 #include <tally/symbol.h>
 
-#include "lib/symbol/comm.h"
 #include "lib/symbol/build_id.h"
+#include "lib/symbol/comm.h"
 #include "lib/symbol/elffile.h"
 #include "lib/symbol/idmap.h"
 #include "lib/symbol/space.h"

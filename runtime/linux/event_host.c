@@ -5,8 +5,8 @@
 #include <asm/errno.h>
 #include <asm/perf_regs.h>
 #include <asm/poll.h>
-#include <linux/fcntl.h>
 #include <linux/falloc.h>
+#include <linux/fcntl.h>
 #include <linux/perf_event.h>
 #include <linux/resource.h>
 #include <linux/signal.h>

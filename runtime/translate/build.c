@@ -12,10 +12,11 @@
  * (nr_insns), and b->asked tells.
  */
 #include "runtime/translate/build.h"
-#include "runtime/translate/stops.h"
-#include "runtime/translate/tables.h"
 
 #include <linux/signal.h>
+
+#include "runtime/translate/stops.h"
+#include "runtime/translate/tables.h"
 
 /* When a fragment is long enough. */
 enum { MAX_INSNS = 96, MAX_EXITS = 12, MAX_ENTRIES = 16 };

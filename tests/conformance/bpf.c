@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* BPF programs on events, the records about them, and samples that they write. */
 #include <linux/bpf.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>

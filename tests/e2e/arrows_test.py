@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Includes run one way: CONTRIBUTING.md, "The house", says which.
+"""Includes run one way and stand in order: CONTRIBUTING.md, "The house" and "Style", says which.
 
 Usage: arrows_test.py SOURCE_ROOT
 """
@@ -138,6 +138,33 @@ def case_vendors_events_are_asked_for_in_one_place():
 
 def case_examples_use_what_is_installed():
     hold('examples', lambda path, name: name in PUBLIC or name == 'tally/tally.h')
+
+
+def blocks_of_includes(path):
+    """What adjacent lines include, with the quotes or brackets."""
+    with open(os.path.join(ROOT, path)) as source:
+        lines = [re.match(r'#include ([<"].*[>"])', line) for line in source]
+    block = []
+    for match in lines + [None]:
+        if match:
+            block.append(match.group(1))
+        elif block:
+            yield block
+            block = []
+
+
+def case_includes_stand_in_order():
+    wrong = []
+    for top in ('abi', 'bench', 'core', 'examples', 'lib', 'monitor', 'pfm', 'runtime', 'tests', 'tool'):
+        for path in sources(top):
+            blocks = list(blocks_of_includes(path))
+            own = '"%s.h"' % path[:-2]
+            if any(block != sorted(block) for block in blocks):
+                wrong.append(path + ': not sorted')
+            # What core asks for is a header of core's that somebody else has the code of.
+            if any(own in block for block in blocks[1:]) and blocks[0] != ['"core/host.h"']:
+                wrong.append(path + ': its own header is not the first')
+    check(not wrong, '\n'.join(wrong))
 
 
 def case_the_arrows_make_no_circle():

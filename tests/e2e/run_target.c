@@ -10,8 +10,8 @@
  *	replace			maps over, protects and unmaps all that is not the program's
  *	handle			says how often SIGTERM is handled within half a second
  */
-#include <errno.h>
 #include <elf.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
