@@ -411,6 +411,38 @@ static uint16_t vectors_of(const ZydisDecodedInstruction *z, const ZydisDecodedO
 	}
 }
 
+/* Whether it changes @segment, or reads or changes its base. */
+static bool takes_segment(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *operands,
+			  ZydisRegister segment)
+{
+	switch (z->mnemonic) {
+	case ZYDIS_MNEMONIC_RDFSBASE:
+	case ZYDIS_MNEMONIC_WRFSBASE:
+		return segment == ZYDIS_REGISTER_FS;
+	case ZYDIS_MNEMONIC_RDGSBASE:
+	case ZYDIS_MNEMONIC_WRGSBASE:
+		return segment == ZYDIS_REGISTER_GS;
+	default:
+		break;
+	}
+	for (int i = 0; i < z->operand_count; i++)
+		if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    operands[i].reg.value == segment &&
+		    operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+			return true;
+	return false;
+}
+
+static bool has_memory_in_gs(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *operands)
+{
+	for (int i = 0; i < z->operand_count; i++)
+		if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		    operands[i].mem.type != ZYDIS_MEMOP_TYPE_AGEN &&
+		    operands[i].mem.segment == ZYDIS_REGISTER_GS)
+			return true;
+	return false;
+}
+
 static bool is_one_of(const char *name, size_t length, const char *const *names)
 {
 	for (; *names; names++)
@@ -507,6 +539,10 @@ static size_t compare(const uint8_t *code, size_t size)
 		report("floating point", 6, code, &z, operands, &insn);
 	if (is_hint(&z) || is_out_of_reach(&z) || is_misread(&z, &insn))
 		return z.length;
+	if (insn_reaches_fs(&insn) != takes_segment(&z, operands, ZYDIS_REGISTER_FS) ||
+	    insn_uses_gs(&insn) != (takes_segment(&z, operands, ZYDIS_REGISTER_GS) ||
+				    has_memory_in_gs(&z, operands)))
+		report("segments", 7, code, &z, operands, &insn);
 	insn_effects(&insn, &ours);
 	effects_of(&z, operands, &theirs);
 	amend(&z, &insn, &theirs);

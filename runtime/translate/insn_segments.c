@@ -5,13 +5,17 @@
 /* As ModRM.reg numbers them. */
 enum { SEGMENT_FS = 4, SEGMENT_GS = 5 };
 
-static bool memory_in_gs(const struct insn *insn)
+/* Not what has the prefix for nothing, as a push. Of FS insn_effects() says which operand it is about. */
+static bool has_memory_in_gs(const struct insn *insn)
 {
+	struct insn by_fs = *insn;
 	struct insn_effects effects;
 
-	insn_effects(insn, &effects);
+	by_fs.prefixes ^= PREFIX_GS | PREFIX_FS;
+	insn_effects(&by_fs, &effects);
 	for (unsigned int i = 0; i < effects.nr_memory; i++)
-		if (effects.memory[i].access != ACCESS_NONE)
+		if (effects.memory[i].access != ACCESS_NONE &&
+		    (effects.memory[i].prefixes & PREFIX_FS))
 			return true;
 	return false;
 }
@@ -38,7 +42,7 @@ static bool takes_segment(const struct insn *insn, unsigned int segment)
 
 bool insn_uses_gs(const struct insn *insn)
 {
-	return ((insn->prefixes & PREFIX_GS) && memory_in_gs(insn)) ||
+	return ((insn->prefixes & PREFIX_GS) && has_memory_in_gs(insn)) ||
 	       takes_segment(insn, SEGMENT_GS);
 }
 

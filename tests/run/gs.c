@@ -123,6 +123,24 @@ static void case_set_by_instruction(void)
 	say("base %d\n", base == (uint64_t)area);
 }
 
+static void may_not(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	(void)context;
+	say("skip: the kernel does not let programs read their GS base\n");
+	_exit(0);
+}
+
+static void case_read_by_instruction(void)
+{
+	uint64_t base = 7;
+
+	handle(SIGILL, may_not, 0);
+	__asm__ volatile("rdgsbase %0" : "=r"(base));
+	say("base %#lx\n", base);
+}
+
 static void case_selector(void)
 {
 	uint16_t selector = 0x2b;
@@ -355,6 +373,7 @@ const struct test_case cases[] = {
 	{"what_it_had", case_what_it_had},
 	{"its_children", case_its_children},
 	{"set_by_instruction", case_set_by_instruction},
+	{"read_by_instruction", case_read_by_instruction},
 	{"selector", case_selector},
 	{"used_without_being_set", case_used_without_being_set},
 	{"writes_code", case_writes_code},

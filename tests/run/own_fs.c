@@ -322,6 +322,37 @@ static void put_scene(const struct form *f)
 	put(0xc3);
 }
 
+/* What is about no operand: stacks, and destinations of strings. */
+static void case_prefixes_of_gs_that_do_not_count(void)
+{
+	uint64_t value = 1, sum = 0;
+	uint8_t byte = 2;
+	void *to = &byte;
+
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
+			 ".byte 0x65\n\t"
+			 "push %[value]\n\t"
+			 ".byte 0x65\n\t"
+			 "pop %[sum]\n\t"
+			 ".byte 0x65\n\t"
+			 "call 1f\n\t"
+			 "add $8, %[sum]\n\t"
+			 "jmp 2f\n"
+			 "1:\n\t"
+			 "add $4, %[sum]\n\t"
+			 ".byte 0x65\n\t"
+			 "ret\n"
+			 "2:\n\t"
+			 "mov $16, %%al\n\t"
+			 ".byte 0x65\n\t"
+			 "stosb\n\t"
+			 "lea 128(%%rsp), %%rsp"
+			 : [sum] "+r"(sum), "+D"(to)
+			 : [value] "r"(value)
+			 : "rax", "cc", "memory");
+	say("%lu %d %d\n", sum, byte, to == &byte + 1);
+}
+
 static uint64_t mixed(uint64_t hash, const void *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
@@ -530,6 +561,7 @@ static void case_signals(void)
 
 const struct test_case cases[] = {
 	{"operands", case_operands},
+	{"prefixes_of_gs_that_do_not_count", case_prefixes_of_gs_that_do_not_count},
 	{"threads", case_threads},
 	{"children", case_children},
 	{"base", case_base},
