@@ -450,6 +450,8 @@ static bool extended(struct at *at)
 	return false;
 }
 
+/* ---- opcodes of one byte ---- */
+
 static void exchange(const struct at *at, unsigned int one, unsigned int other, unsigned int size)
 {
 	const uint64_t a = get(at, one, size), b = get(at, other, size);
@@ -458,7 +460,138 @@ static void exchange(const struct at *at, unsigned int one, unsigned int other, 
 	put(at, other, size, a);
 }
 
-static bool plain(struct at *at)
+/* xchg: with memory it is locked */
+static bool exchange_rm(struct at *at, unsigned int size)
+{
+	take_modrm(at, 0);
+	if (at->mod != 3)
+		return false;
+	exchange(at, at->reg, at->rm, size);
+	return true;
+}
+
+/* mov to a register */
+static bool move_rm(struct at *at, unsigned int size)
+{
+	uint64_t value;
+
+	take_modrm(at, 0);
+	if (!read_rm(at, size, &value))
+		return false;
+	put(at, at->reg, size, value);
+	return true;
+}
+
+/* The only immediate that may have 8 bytes. */
+static void move_immediate(struct at *at, unsigned int reg)
+{
+	uint64_t value;
+
+	if (at->size == 8) {
+		__builtin_memcpy(&value, at->next, sizeof(value));
+		at->next += sizeof(value);
+	} else {
+		value = take(at, at->size);
+	}
+	put(at, reg, at->size, value);
+}
+
+/* c6, c7 */
+static bool move_immediate_to_rm(struct at *at, unsigned int immediate, unsigned int size)
+{
+	uint64_t value;
+
+	take_modrm(at, immediate);
+	value = take(at, immediate);
+	return !(at->reg & 7) && write_rm(at, size, value);
+}
+
+static bool load_address(struct at *at)
+{
+	take_modrm(at, 0);
+	if (at->mod == 3)
+		return false;
+	put(at, at->reg, at->size, at->address);
+	return true;
+}
+
+/* 80, 81, 83 */
+static bool group_1(struct at *at, unsigned int immediate, unsigned int size)
+{
+	uint64_t value;
+
+	take_modrm(at, immediate);
+	value = take(at, immediate);
+	return operate_on_rm(at, at->reg & 7, value, size);
+}
+
+/* c0, c1, d0 to d3, with the count at hand */
+static bool group_2(struct at *at, uint8_t opcode, unsigned int size)
+{
+	if (opcode < 0xd0) {
+		take_modrm(at, 1);
+		return shift_rm(at, take(at, 1), size, true);
+	}
+	take_modrm(at, 0);
+	if (opcode < 0xd2)
+		return shift_rm(at, 1, size, true);
+	return shift_rm(at, at->regs->gpr[REG_RCX] & 0xff, size, false);
+}
+
+static void test_rax(struct at *at, unsigned int immediate, unsigned int size)
+{
+	uint64_t value = get(at, REG_RAX, size);
+
+	alu_operations[ALU_AND](&value, take(at, immediate), size, &at->flags);
+}
+
+/* cbw, cwde, cdqe */
+static void widen_rax(struct at *at)
+{
+	const unsigned int bits = 64 - 4 * at->size;
+	const int64_t value = (int64_t)(at->regs->gpr[REG_RAX] << bits) >> bits;
+
+	put(at, REG_RAX, at->size, (uint64_t)value);
+}
+
+/* cwd, cdq, cqo */
+static void sign_into_rdx(struct at *at)
+{
+	const uint64_t sign = get(at, REG_RAX, at->size) >> (8 * at->size - 1);
+
+	put(at, REG_RDX, at->size, -sign);
+}
+
+static bool pop_register(struct at *at, unsigned int reg)
+{
+	uint64_t value;
+
+	if (at->size == 2 || !pop(at, &value))
+		return false;
+	put(at, reg, 8, value);
+	return true;
+}
+
+static bool leave(struct at *at)
+{
+	uint64_t value;
+
+	if (at->size == 2 || at->fs || !load(at, at->regs->gpr[REG_RBP], 8, &value))
+		return false;
+	at->regs->gpr[REG_RSP] = at->regs->gpr[REG_RBP] + 8;
+	at->regs->gpr[REG_RBP] = value;
+	return true;
+}
+
+static bool jump(struct at *at, unsigned int size)
+{
+	const uint64_t distance = take(at, size);
+
+	go(at, here(at) + distance, 0);
+	return at->size != 2;
+}
+
+static bool one_byte(struct at *at)
 {
 	const uint8_t opcode = *at->next++;
 	const unsigned int size = opcode & 1 ? at->size : 1;
@@ -475,11 +608,8 @@ static bool plain(struct at *at)
 	case 0x50 ... 0x57:
 		return at->size != 2 && push(at, at->regs->gpr[reg]);
 	case 0x58 ... 0x5f:
-		if (at->size == 2 || !pop(at, &value))
-			return false;
-		put(at, reg, 8, value);
-		return true;
-	case 0x63:
+		return pop_register(at, reg);
+	case 0x63: /* movsxd */
 		return at->size != 2 && extend(at, 4, true);
 	case 0x68:
 		return at->size != 2 && push(at, take(at, 4));
@@ -494,78 +624,49 @@ static bool plain(struct at *at)
 		return at->size != 2;
 	case 0x80:
 	case 0x81:
-		take_modrm(at, immediate);
-		value = take(at, immediate);
-		return operate_on_rm(at, at->reg & 7, value, size);
+		return group_1(at, immediate, size);
 	case 0x83:
-		take_modrm(at, 1);
-		value = take(at, 1);
-		return operate_on_rm(at, at->reg & 7, value, size);
+		return group_1(at, 1, size);
 	case 0x84:
 	case 0x85:
 		take_modrm(at, 0);
 		return test(at, get(at, at->reg, size), size);
 	case 0x86:
 	case 0x87:
-		take_modrm(at, 0);
-		if (at->mod != 3)
-			return false; /* it is locked */
-		exchange(at, at->reg, at->rm, size);
-		return true;
+		return exchange_rm(at, size);
 	case 0x88:
 	case 0x89:
 		take_modrm(at, 0);
 		return write_rm(at, size, get(at, at->reg, size));
 	case 0x8a:
 	case 0x8b:
-		take_modrm(at, 0);
-		if (!read_rm(at, size, &value))
-			return false;
-		put(at, at->reg, size, value);
-		return true;
+		return move_rm(at, size);
 	case 0x8d:
-		take_modrm(at, 0);
-		if (at->mod == 3)
-			return false;
-		put(at, at->reg, at->size, at->address);
-		return true;
+		return load_address(at);
 	case 0x90 ... 0x97:
 		if (reg != REG_RAX)
 			exchange(at, REG_RAX, reg, at->size);
 		return true;
-	case 0x98: {
-		const unsigned int bits = 64 - 4 * at->size;
-
-		value = (uint64_t)((int64_t)(at->regs->gpr[REG_RAX] << bits) >> bits);
-		put(at, REG_RAX, at->size, value);
+	case 0x98:
+		widen_rax(at);
 		return true;
-	}
 	case 0x99:
-		value = get(at, REG_RAX, at->size) >> (8 * at->size - 1);
-		put(at, REG_RDX, at->size, -value);
+		sign_into_rdx(at);
 		return true;
 	case 0xa8:
 	case 0xa9:
-		value = get(at, REG_RAX, size);
-		alu_operations[ALU_AND](&value, take(at, immediate), size, &at->flags);
+		test_rax(at, immediate, size);
 		return true;
 	case 0xb0 ... 0xb7:
 		put(at, reg, 1, take(at, 1));
 		return true;
 	case 0xb8 ... 0xbf:
-		if (at->size == 8) {
-			__builtin_memcpy(&value, at->next, sizeof(value));
-			at->next += sizeof(value);
-		} else {
-			value = take(at, at->size);
-		}
-		put(at, reg, at->size, value);
+		move_immediate(at, reg);
 		return true;
 	case 0xc0:
 	case 0xc1:
-		take_modrm(at, 1);
-		value = take(at, 1);
-		return shift_rm(at, value, size, true);
+	case 0xd0 ... 0xd3:
+		return group_2(at, opcode, size);
 	case 0xc2:
 		value = take(at, 2);
 		return at->size != 2 && return_from(at, value & 0xffff);
@@ -573,34 +674,16 @@ static bool plain(struct at *at)
 		return at->size != 2 && return_from(at, 0);
 	case 0xc6:
 	case 0xc7:
-		take_modrm(at, immediate);
-		value = take(at, immediate);
-		return !(at->reg & 7) && write_rm(at, size, value);
+		return move_immediate_to_rm(at, immediate, size);
 	case 0xc9:
-		if (at->size == 2 || at->fs || !load(at, at->regs->gpr[REG_RBP], 8, &value))
-			return false;
-		at->regs->gpr[REG_RSP] = at->regs->gpr[REG_RBP] + 8;
-		at->regs->gpr[REG_RBP] = value;
-		return true;
-	case 0xd0:
-	case 0xd1:
-		take_modrm(at, 0);
-		return shift_rm(at, 1, size, true);
-	case 0xd2:
-	case 0xd3:
-		take_modrm(at, 0);
-		return shift_rm(at, at->regs->gpr[REG_RCX] & 0xff, size, false);
+		return leave(at);
 	case 0xe8:
 		value = take(at, 4);
 		return at->size != 2 && call(at, here(at) + value, 0);
 	case 0xe9:
-		value = take(at, 4);
-		go(at, here(at) + value, 0);
-		return at->size != 2;
+		return jump(at, 4);
 	case 0xeb:
-		value = take(at, 1);
-		go(at, here(at) + value, 0);
-		return at->size != 2;
+		return jump(at, 1);
 	case 0xf6:
 	case 0xf7:
 		return group_3(at, size);
@@ -670,7 +753,7 @@ uint64_t interpret(struct regs *regs, const uint8_t code[INTERPRET_ROOM])
 		at.next += 4;
 	} else {
 		take_prefixes(&at);
-		if (!plain(&at))
+		if (!one_byte(&at))
 			return 0;
 	}
 	regs->rip = at.kinds & CORE_KIND_BIT(CORE_BRANCHES_TAKEN) ? at.target : here(&at);
