@@ -10,6 +10,8 @@
 #ifndef RUNTIME_THREAD_H
 #define RUNTIME_THREAD_H
 
+#include <asm/processor-flags.h>
+
 #define THREAD_SELF	   0x00
 #define THREAD_RCX	   0x08
 #define THREAD_RDX	   0x10
@@ -35,6 +37,13 @@
 #define THREAD_FS	   0x1a8
 #define THREAD_FILTERS	   0x1b0
 #define THREAD_EVENTS	   0x400 /* struct core_task, whose counters come first */
+
+/* rflags as a program begins with them, and as the runtime wants them. */
+#define FLAGS_CLEAN (X86_EFLAGS_IF | X86_EFLAGS_FIXED)
+
+/* What arithmetic sets: CF, PF, AF, ZF, SF, which sahf writes, and OF, which it does not. */
+#define FLAGS_SAHF   (X86_EFLAGS_CF | X86_EFLAGS_PF | X86_EFLAGS_AF | X86_EFLAGS_ZF | X86_EFLAGS_SF)
+#define FLAGS_STATUS (FLAGS_SAHF | X86_EFLAGS_OF)
 
 #ifndef __ASSEMBLER__
 
@@ -72,9 +81,6 @@ struct regs {
 	uint64_t rip;
 	uint64_t rflags;
 };
-
-/* Of rflags: a breakpoint on the instruction at rip is passed over. */
-#define FLAG_RF 0x10000UL
 
 /* More than a sample tells, as not all that were taken may have been asked for. */
 #define BRANCH_STACK_MAX 64

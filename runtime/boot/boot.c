@@ -221,7 +221,7 @@ static _Noreturn void run(const struct stack *stack, uint64_t entry)
 	signal_boot(thread);
 	thread->regs.gpr[REG_RSP] = (uint64_t)stack->top;
 	thread->regs.rip = entry;
-	thread->regs.rflags = 0x202;
+	thread->regs.rflags = FLAGS_CLEAN;
 	tasks_boot(thread);
 	translate_run(thread);
 }

@@ -19,8 +19,6 @@
 #include "runtime/translate/decode.h"
 #include "runtime/translate/translate.h"
 
-#define FLAG_DF 0x400UL
-
 /* Of operands whose size the encoding does not tell: state that is saved and restored. */
 enum { SIZE_OF_STATE = 512 };
 
@@ -51,7 +49,7 @@ static void extend(const struct thread *thread, const struct insn *insn, struct 
 		return;
 	}
 	rest = (times - 1) * touch->size;
-	if (thread->regs.rflags & FLAG_DF)
+	if (thread->regs.rflags & X86_EFLAGS_DF)
 		touch->address -= rest;
 	touch->size += rest;
 }
@@ -85,13 +83,13 @@ bool linux_at_breakpoint(struct thread *thread)
 	const uint64_t pc = thread->regs.rip;
 	bool met, hit;
 
-	if (thread->regs.rflags & FLAG_RF || thread->touches.told == pc)
+	if (thread->regs.rflags & X86_EFLAGS_RF || thread->touches.told == pc)
 		return false;
 	met = uprobes_meet(thread, pc);
 	hit = core_breakpoint_at(&thread->events, HW_BREAKPOINT_X, pc, 1);
 	if (!met && !hit)
 		return false;
-	thread->regs.rflags |= FLAG_RF;
+	thread->regs.rflags |= X86_EFLAGS_RF;
 	thread->touches.told = pc;
 	if (hit)
 		core_breakpoint(&thread->events, HW_BREAKPOINT_X, pc, 1);

@@ -26,13 +26,10 @@
 
 #define SS_AUTODISARM (1U << 31)
 
-#define FLAG_TF (1UL << 8)
-#define FLAG_DF (1UL << 10)
-/* Of a frame: AC RF OF DF SF ZF AF PF CF. Not TF: traps would come at instructions of the runtime,
+/* Of a frame. Not TF: traps would come at instructions of the runtime,
  * and for ever at the one that sets it. A program that steps itself gets the first trap and runs
  * on. */
-#define FLAGS_TAKEN  0x50cd5UL
-#define EFLAGS_CLEAN 0x202
+#define FLAGS_TAKEN (X86_EFLAGS_AC | X86_EFLAGS_RF | X86_EFLAGS_DF | FLAGS_STATUS)
 
 enum { RED_ZONE = 128, CODE_SEGMENT = 0x33, STACK_SEGMENT = 0x2b };
 
@@ -126,7 +123,7 @@ int64_t frame_make(struct thread *thread, const struct signal_note *note,
 	regs->gpr[REG_RAX] = 0;
 	regs->gpr[REG_RSP] = at;
 	regs->rip = action->handler;
-	regs->rflags &= ~(FLAG_DF | FLAG_RF | FLAG_TF);
+	regs->rflags &= ~(X86_EFLAGS_DF | X86_EFLAGS_RF | X86_EFLAGS_TF);
 	return 0;
 }
 
@@ -184,7 +181,7 @@ int64_t sys_rt_sigreturn(struct thread *thread, struct syscall *call)
 	context.registers.ip = (uint64_t)translate_run;
 	context.registers.di = (uint64_t)thread;
 	context.registers.sp = (uint64_t)thread->stack;
-	context.registers.flags = EFLAGS_CLEAN;
+	context.registers.flags = FLAGS_CLEAN;
 	context.registers.cs = CODE_SEGMENT;
 	context.registers.ss = STACK_SEGMENT;
 	clock_timer_follow(thread); /* that it stood for the call, nobody behind here would undo */

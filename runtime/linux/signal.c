@@ -29,9 +29,6 @@
 /* What of the program's flags is for the kernel to do; the rest is done on delivery. */
 #define KERNEL_FLAGS (SA_NOCLDSTOP | SA_NOCLDWAIT | SA_RESTART)
 
-#define EFLAGS_AC    0x40000
-#define EFLAGS_CLEAN 0x202 /* interrupts, and the bit that is always set */
-
 void signal_restorer(void);
 __asm__(".text\n"
 	".hidden signal_restorer\n"
@@ -112,7 +109,7 @@ static void redirect(struct thread *thread, const siginfo_t *info, struct sigcon
 		 * processors do not return to it. */
 		context->sp = (uint64_t)thread->stack;
 		context->di = (uint64_t)thread;
-		context->flags = EFLAGS_CLEAN;
+		context->flags = FLAGS_CLEAN;
 		return;
 	case TRANSLATE_LEAVING:
 		return;
@@ -191,8 +188,8 @@ static void allow_unaligned(void)
 {
 	uint64_t flags = __builtin_ia32_readeflags_u64();
 
-	if (flags & EFLAGS_AC)
-		__builtin_ia32_writeeflags_u64(flags & ~(uint64_t)EFLAGS_AC);
+	if (flags & X86_EFLAGS_AC)
+		__builtin_ia32_writeeflags_u64(flags & ~X86_EFLAGS_AC);
 }
 
 static bool blocks(const struct task *task, int number)

@@ -126,7 +126,7 @@ static void deliver(struct thread *thread, struct signal_note *note, bool forced
 		signal_action_reset(task, number);
 	/* A breakpoint that the thread stands at has been told of: not again when it goes on. */
 	if (thread->touches.told == thread->regs.rip)
-		thread->regs.rflags |= FLAG_RF;
+		thread->regs.rflags |= X86_EFLAGS_RF;
 	if (frame_make(thread, note, &action)) {
 		/* No room for the frame: that is a SIGSEGV in its turn, or the end of it. */
 		memset(&note->info, 0, sizeof(note->info));
@@ -197,7 +197,7 @@ bool signal_force(struct thread *thread, int number, int code, uint64_t address)
 		return false;
 	signal_set_kernel_mask(~SIGNALS_FAULTS);
 	note.mask = note.blocked = signal_program_mask(thread->task, note.mask);
-	thread->regs.rflags |= FLAG_RF; /* as in the frame of any fault */
+	thread->regs.rflags |= X86_EFLAGS_RF; /* as in the frame of any fault */
 	if (code != SI_KERNEL)
 		note.info.si_addr = (void *)address;
 	if (number == SIGILL)

@@ -204,7 +204,8 @@ static void pass_stop(struct thread *thread)
 /* In code RF is lost. */
 static void pass_by_flag(struct thread *thread)
 {
-	if (thread->step || !(thread->regs.rflags & FLAG_RF) || !cache_stops(cache_of(thread)))
+	if (thread->step || !(thread->regs.rflags & X86_EFLAGS_RF) ||
+	    !cache_stops(cache_of(thread)))
 		return;
 	thread->touches.told = thread->regs.rip;
 	pass_stop(thread);
@@ -329,7 +330,7 @@ void translate_not_passed(struct thread *thread, struct regs *regs)
 	if (!thread->touches.passed || regs->rip != thread->touches.passed)
 		return;
 	thread->touches.told = regs->rip;
-	regs->rflags |= FLAG_RF;
+	regs->rflags |= X86_EFLAGS_RF;
 }
 
 /* The branch is what a sample is about; it has changed nothing but rip, or the count of a loop. */

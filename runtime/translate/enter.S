@@ -70,9 +70,9 @@
 	pushf
 	own	pop %gs:THREAD_RFLAGS
 	/* The program's wishes for aligned accesses (AC) and a direction (DF) are not for us. */
-	own	testl $0x40400, %gs:THREAD_RFLAGS
+	own	testl $(X86_EFLAGS_AC | X86_EFLAGS_DF), %gs:THREAD_RFLAGS
 	jz	1f
-	push	$0x202
+	push	$FLAGS_CLEAN
 	popf
 1:	own	mov %gs:THREAD_LOOKUP, %rax
 	cmpl	$1, LOOKUP_VECTORS(%rax)
@@ -122,13 +122,13 @@ translate_saved:
 	own	movaps HOME(2), %xmm13
 	own	movaps HOME(3), %xmm12
 	own	movaps HOME(4), %xmm11
-	/* popf takes as long as all the rest: it is for others than CF, PF, AF, ZF, SF and OF. */
+	/* popf takes as long as all the rest: it is for others than those of arithmetic. */
 1:	own	mov %gs:THREAD_RFLAGS, %rax
 	mov	%eax, %ecx
-	and	$~0x8d5, %ecx
-	cmp	$0x202, %ecx
+	and	$~FLAGS_STATUS, %ecx
+	cmp	$FLAGS_CLEAN, %ecx
 	jne	2f
-	bt	$11, %eax
+	bt	$X86_EFLAGS_OF_BIT, %eax
 	setc	%cl
 	mov	%al, %ah
 	add	$0x7f, %cl

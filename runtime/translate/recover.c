@@ -29,16 +29,12 @@ static bool between(uint64_t rip, const char *start, const char *end)
 /* As lahf left them in ah, and seto in al. */
 static uint64_t low_flags(uint64_t rflags, uint64_t kept)
 {
-	const uint64_t low = 0xd5;
-
-	return (rflags & ~low) | (kept >> 8 & low);
+	return (rflags & ~FLAGS_SAHF) | (kept >> 8 & FLAGS_SAHF);
 }
 
 static uint64_t kept_flags(uint64_t rflags, uint64_t kept)
 {
-	const uint64_t overflow = 0x800;
-
-	return (low_flags(rflags, kept) & ~overflow) | (kept & 1 ? overflow : 0);
+	return (low_flags(rflags, kept) & ~X86_EFLAGS_OF) | (kept & 1 ? X86_EFLAGS_OF : 0);
 }
 
 static void apply(const struct thread *thread, struct state state, struct regs *regs)
