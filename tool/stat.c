@@ -165,51 +165,21 @@ static int parse_events(struct line *line, const char *text)
 	return tally_events_parse(line->events, text, 0, &err) < 0 ? tool_error(&err) : TOOL_OK;
 }
 
-static int take_option(struct line *line, int key, const char *argument)
+/* -G and --for-each-cgroup, once the names have been paired with events: they are a target, too. */
+static int take_cgroups(struct line *line, const char *argument, int status)
+{
+	if (status != TOOL_OK)
+		return status;
+	return tool_target_option(&line->options->target, line->command, 'G', argument);
+}
+
+/* What is shown, and when. */
+static int take_output_option(struct line *line, int key, const char *argument)
 {
 	struct stat_options *o = line->options;
 	unsigned long long number;
-	struct tally_error err;
-	int status;
 
 	switch (key) {
-	case 'e':
-		return parse_events(line, argument);
-	case KEY_FILTER:
-		if (tally_events_set_filter(line->events, argument, &err) < 0)
-			return tool_error(&err);
-		break;
-	case 'd':
-		line->detail++;
-		break;
-	case 'n':
-		line->null = true;
-		break;
-	case 'p':
-	case 't':
-	case 'a':
-	case 'C':
-		return tool_target_option(&o->target, line->command, key, argument);
-	case 'G':
-		status = stat_cgroups_pair(&line->cgroups, line->command, argument,
-					   tally_events_count(line->events));
-		return status == TOOL_OK
-			       ? tool_target_option(&o->target, line->command, 'G', argument)
-			       : status;
-	case KEY_EACH_CGROUP:
-		status = stat_cgroups_each(&line->cgroups, line->command, argument);
-		return status == TOOL_OK
-			       ? tool_target_option(&o->target, line->command, 'G', argument)
-			       : status;
-	case 'i':
-		o->no_inherit = true;
-		break;
-	case KEY_ALL_USER:
-		line->all_user = true;
-		break;
-	case KEY_ALL_KERNEL:
-		line->all_kernel = true;
-		break;
 	case 'A':
 	case KEY_PER_CPU:
 		o->per_cpu = true;
@@ -228,16 +198,6 @@ static int take_option(struct line *line, int key, const char *argument)
 	case KEY_SUMMARY:
 		o->summary = true;
 		break;
-	case 'r':
-		if (!tool_parse_number(argument, &number))
-			return bad_argument(line, "-r wants a number", argument);
-		o->repeat = number;
-		line->repeats = true;
-		break;
-	case KEY_TIMEOUT:
-		return parse_milliseconds(line, "--timeout", argument, &o->timeout);
-	case 'D':
-		return parse_milliseconds(line, "--delay", argument, &o->delay);
 	case 'x':
 		if (!*argument)
 			return tool_usage(line->command, "-x wants a separator that is not empty");
@@ -267,6 +227,62 @@ static int take_option(struct line *line, int key, const char *argument)
 	case KEY_NO_BIG_NUM:
 		o->big_numbers = false;
 		break;
+	}
+	return TOOL_OK;
+}
+
+static int take_option(struct line *line, int key, const char *argument)
+{
+	struct stat_options *o = line->options;
+	unsigned long long number;
+	struct tally_error err;
+
+	switch (key) {
+	case 'e':
+		return parse_events(line, argument);
+	case KEY_FILTER:
+		if (tally_events_set_filter(line->events, argument, &err) < 0)
+			return tool_error(&err);
+		break;
+	case 'd':
+		line->detail++;
+		break;
+	case 'n':
+		line->null = true;
+		break;
+	case 'p':
+	case 't':
+	case 'a':
+	case 'C':
+		return tool_target_option(&o->target, line->command, key, argument);
+	case 'G':
+		return take_cgroups(line, argument,
+				    stat_cgroups_pair(&line->cgroups, line->command, argument,
+						      tally_events_count(line->events)));
+	case KEY_EACH_CGROUP:
+		return take_cgroups(line, argument,
+				    stat_cgroups_each(&line->cgroups, line->command, argument));
+	case 'i':
+		o->no_inherit = true;
+		break;
+	case KEY_ALL_USER:
+		line->all_user = true;
+		break;
+	case KEY_ALL_KERNEL:
+		line->all_kernel = true;
+		break;
+	case 'r':
+		if (!tool_parse_number(argument, &number))
+			return bad_argument(line, "-r wants a number", argument);
+		o->repeat = number;
+		line->repeats = true;
+		break;
+	case KEY_TIMEOUT:
+		return parse_milliseconds(line, "--timeout", argument, &o->timeout);
+	case 'D':
+		return parse_milliseconds(line, "--delay", argument, &o->delay);
+	default:
+		return take_output_option(line, key, argument);
 	}
 	return TOOL_OK;
 }
