@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "abi/arena.h"
-#include "abi/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abi/store.h"
 #include "core/core.h"
 #include "monitor/machine.h"
 #include "monitor/memory_limit.h"

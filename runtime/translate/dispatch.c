@@ -3,6 +3,9 @@
  * Where a thread is when it is not in emitted code: finding or building what it goes on with, and
  * what the program asks of the kernel.
  */
+#include <asm/vsyscall.h>
+#include <linux/signal.h>
+
 #include "runtime/model/block.h"
 #include "runtime/pmu/tracer.h"
 #include "runtime/sys.h"
@@ -16,8 +19,6 @@
 #include "runtime/translate/tables.h"
 #include "runtime/translate/walk.h"
 
-#include <linux/signal.h>
-
 /* Called from enter.S. When they return the thread goes on inside, at thread->cache. */
 void translate_dispatch(struct thread *thread);
 void translate_left(struct thread *thread);
@@ -30,12 +31,13 @@ void translate_left(struct thread *thread);
  */
 static bool vsyscall(struct thread *thread)
 {
+	enum { VSYSCALL_SIZE = 1024 };
 	static const uint16_t calls[] = {__NR_gettimeofday, __NR_time, __NR_getcpu};
-	const uint64_t offset = thread->regs.rip - 0xffffffffff600000;
+	const uint64_t offset = thread->regs.rip - VSYSCALL_ADDR;
 
-	if (offset % 1024 || offset / 1024 >= sizeof(calls) / sizeof(*calls))
+	if (offset % VSYSCALL_SIZE || offset / VSYSCALL_SIZE >= sizeof(calls) / sizeof(*calls))
 		return false;
-	return linux_vsyscall(thread, calls[offset / 1024]);
+	return linux_vsyscall(thread, calls[offset / VSYSCALL_SIZE]);
 }
 
 /* Makes what was asked for. Returns with thread->inside and where to go on, or 0 for a fault. */

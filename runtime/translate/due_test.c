@@ -2,13 +2,12 @@
 /* Counters that end at 0 stop the program at the instruction that natively gets there. */
 #include "runtime/translate/translate_test.h"
 
-#include "runtime/translate/test_native.h"
-#include "runtime/translate/test_program.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "runtime/translate/caches.h"
+#include "runtime/translate/test_native.h"
+#include "runtime/translate/test_program.h"
 
 /* Floating point is counted by other code than the rest, and makes the rest be so. */
 static struct instrumentation does;

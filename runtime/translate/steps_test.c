@@ -7,15 +7,14 @@
  */
 #include "runtime/translate/translate_test.h"
 
-#include "runtime/translate/test_native.h"
-#include "runtime/translate/test_program.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/model/block.h"
 #include "runtime/translate/caches.h"
+#include "runtime/translate/test_native.h"
+#include "runtime/translate/test_program.h"
 
 /* Of the run in the translator. */
 static struct {

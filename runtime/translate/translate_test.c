@@ -8,9 +8,6 @@
  */
 #include "runtime/translate/translate_test.h"
 
-#include "runtime/translate/test_native.h"
-#include "runtime/translate/test_program.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +19,8 @@
 #include "runtime/translate/caches.h"
 #include "runtime/translate/filter.h"
 #include "runtime/translate/tables.h"
+#include "runtime/translate/test_native.h"
+#include "runtime/translate/test_program.h"
 
 /* What the two runs left behind, but for what lies below the stack pointer. */
 static bool same_memory(struct data *native)

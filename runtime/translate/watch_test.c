@@ -5,9 +5,6 @@
  */
 #include "runtime/translate/translate_test.h"
 
-#include "runtime/translate/test_native.h"
-#include "runtime/translate/test_program.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,6 +12,8 @@
 #include "runtime/fs.h"
 #include "runtime/linux/operand.h"
 #include "runtime/translate/caches.h"
+#include "runtime/translate/test_native.h"
+#include "runtime/translate/test_program.h"
 
 enum { MOST = 4 };
 

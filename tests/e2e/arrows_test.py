@@ -161,6 +161,9 @@ def case_includes_stand_in_order():
             own = '"%s.h"' % path[:-2]
             if any(block != sorted(block) for block in blocks):
                 wrong.append(path + ': not sorted')
+            behind_own = blocks[1:] if blocks and len(blocks[0]) == 1 else blocks
+            if '"<' in ''.join(block[0][0] for block in behind_own):
+                wrong.append(path + ': headers of the system behind ours')
             # What core asks for is a header of core's that somebody else has the code of.
             if any(own in block for block in blocks[1:]) and blocks[0] != ['"core/host.h"']:
                 wrong.append(path + ': its own header is not the first')
