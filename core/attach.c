@@ -255,7 +255,7 @@ void core_disown_events(struct core_task *creator)
 	}
 }
 
-static void disown(struct core_event *event)
+void core_disown_event(struct core_event *event)
 {
 	struct core_task *creator = core_task(event->creator);
 
@@ -296,7 +296,7 @@ void core_release_event(struct core_event *event)
 		core_event_free(copy);
 	}
 	leave(event);
-	disown(event);
+	core_disown_event(event);
 	if (event->everybody)
 		core_schedule_all();
 	core_ring_leave(event);

@@ -54,6 +54,7 @@ struct core_event *core_opening(const struct core_task *task);
 
 /* In and out of the list of what the caller has opened: prctl(2). */
 void core_own_event(struct core_task *creator, struct core_event *event);
+void core_disown_event(struct core_event *event);
 void core_disown_events(struct core_task *creator);
 
 #endif

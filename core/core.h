@@ -187,6 +187,10 @@ uint64_t core_event_id(uint64_t event); /* 0: it is closed */
 /* @event, which has just been opened, goes on where another ends that was known by @id. */
 void core_continue(uint64_t event, uint64_t id, const struct core_count *count);
 
+/* To prctl(2) it is as if not the caller had opened @event, but who had the page @creator as @id:
+ * nobody, if that has ended. */
+void core_opened_for(uint64_t event, uint32_t creator, uint64_t id);
+
 /* ---- events of the kernel's that count for ours (core_host_kept()), which go by name: core/kept.c ---- */
 
 /* It is there now, switched on or not, or as soon as the task executes. */

@@ -457,6 +457,19 @@ void core_continue(uint64_t name, uint64_t id, const struct core_count *count)
 	core_hold_end(&hold);
 }
 
+void core_opened_for(uint64_t name, uint32_t creator, uint64_t id)
+{
+	struct core_event *event = core_named(name);
+
+	core_tree_lock();
+	if (core_is_named(event, name)) {
+		core_disown_event(event);
+		if (core_task(creator)->live && core_task(creator)->id == id)
+			core_own_event(core_task(creator), event);
+	}
+	core_tree_unlock();
+}
+
 uint64_t core_event_id(uint64_t name)
 {
 	struct core_hold hold;

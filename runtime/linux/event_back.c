@@ -34,6 +34,8 @@ static void go_on(const struct passed *from, uint64_t event)
 		return;
 	event_passed_count(from->fd, &from->attr.attr, from->pid, from->cpu, &count);
 	core_continue(event, id, &count);
+	if (from->creator)
+		core_opened_for(event, from->creator, from->created_by);
 }
 
 /* Other numbers of this process for the same event, as far as anybody is likely to have them. */
@@ -49,8 +51,8 @@ static void put(int64_t of, uint64_t event, int64_t fd)
 	sys(__NR_dup3, of, fd, cloexec);
 }
 
-/* Likewise where it has other numbers. */
-static void put_copies(int64_t of, uint64_t event, int fd)
+/* Likewise where it has other numbers, but for @held. */
+static void put_copies(int64_t of, uint64_t event, int fd, int64_t held)
 {
 	struct pollfd open[COPIES_AT_ONCE];
 
@@ -59,7 +61,7 @@ static void put_copies(int64_t of, uint64_t event, int fd)
 			open[i] = (struct pollfd){.fd = first + i};
 		sys(__NR_poll, open, COPIES_AT_ONCE, 0);
 		for (int i = 0; i < COPIES_AT_ONCE; i++)
-			if (!(open[i].revents & POLLNVAL) && first + i != fd &&
+			if (!(open[i].revents & POLLNVAL) && first + i != fd && first + i != held &&
 			    passed_is_copy(fd, first + i))
 				put(of, event, first + i);
 	}
@@ -67,7 +69,7 @@ static void put_copies(int64_t of, uint64_t event, int fd)
 
 /* The kernel's event at @from->fd becomes one of ours, if that can still be: its task may have
  * ended. */
-static bool take_back(struct thread *thread, const struct passed *from)
+static bool take_back(struct thread *thread, const struct passed *from, int64_t held)
 {
 	struct event_request request = {
 		.attr = from->attr,
@@ -87,7 +89,7 @@ static bool take_back(struct thread *thread, const struct passed *from)
 	event = event_of_fd((uint64_t)fd);
 	go_on(from, event);
 	event_modes(from->fd, &modes);
-	put_copies(fd, event, from->fd);
+	put_copies(fd, event, from->fd, held);
 	put(fd, event, from->fd);
 	sys(__NR_close, fd);
 	event_fds_forget((uint64_t)fd, (uint64_t)fd);
@@ -135,20 +137,37 @@ static bool all_can_be_ours(int leader)
 	return can;
 }
 
+/* To the kernel, members whose leader is closed are by themselves: they would count from then on,
+ * also where it was off. This keeps it open; without a number to spare it is not kept. */
+static int64_t hold_leader(int fd)
+{
+	bool members = false;
+
+	lock_take(&event_passed_lock);
+	passed_for_each(is)
+		members |= is->group_fd == fd;
+	lock_give(&event_passed_lock);
+	return members ? sys(__NR_fcntl, fd, F_DUPFD_CLOEXEC, 0) : -1;
+}
+
 int64_t event_take_back(struct thread *thread, int fd)
 {
 	struct passed next = {.fd = -1};
+	int64_t held;
 
 	fd = passed_number(fd);
 	if (!passed_is(fd))
 		return 0;
 	if (!all_can_be_ours(fd))
 		return -EINVAL;
+	held = hold_leader(fd);
 	while (next_of_group(fd, &next))
-		if (!take_back(thread, &next)) {
+		if (!take_back(thread, &next, held)) {
 			next.stays = true;
 			passed_add(&next);
 		}
+	if (held >= 0)
+		sys(__NR_close, held);
 	if (!passed_look_up(fd, &next))
 		return 0;
 	return passed_is_software(&next.attr.attr) ? -ENODEV : -EINVAL;

@@ -117,6 +117,8 @@ int64_t event_pass(struct thread *thread, struct syscall *call, const struct eve
 			.pid = request->pid ?: thread->tid,
 			.target = core_task(request->pid ? tasks_find(request->pid) : thread->page)
 					  ->id,
+			.creator = thread->page,
+			.created_by = core_task(thread->page)->id,
 			.cpu = request->cpu,
 			.flags = request->flags,
 			.attr = request->attr,
@@ -139,11 +141,14 @@ static void switched(int fd, bool group, bool on)
 	lock_give(&event_passed_lock);
 }
 
-void event_passed_switched(bool on)
+void event_passed_switched(const struct thread *thread, bool on)
 {
+	const uint64_t caller = core_task(thread->page)->id;
+
 	lock_take(&event_passed_lock);
 	passed_for_each(is)
-		passed_note_state(is, on);
+		if (is->created_by == caller)
+			passed_note_state(is, on);
 	lock_give(&event_passed_lock);
 }
 

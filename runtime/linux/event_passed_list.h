@@ -20,6 +20,8 @@ struct passed {
 	unsigned long flags;
 	union event_attr attr;
 	uint64_t target;      /* as of core_event; 0: everybody, or nobody of the run */
+	uint32_t creator;     /* the page of who opened it, */
+	uint64_t created_by;  /* and its id: the page may be another's by now */
 	uint64_t start, size; /* where it was mapped last; 0: nowhere */
 	bool stays;	      /* the kernel's: one of ours could not take its place */
 	bool has_more; /* of what only the kernel has: a filter, a program, another one's ring */

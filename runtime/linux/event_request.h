@@ -51,8 +51,8 @@ bool event_passed_any(void);
 /* Of the units that have numbers of their own: those that the run has, whatever the kernel has. */
 bool event_is_own_unit(uint32_t type);
 
-/* prctl(2) has switched them on or off. */
-void event_passed_switched(bool on);
+/* prctl(2) has switched on or off those that @thread has opened. */
+void event_passed_switched(const struct thread *thread, bool on);
 
 /* mmap(2) and ioctl(2) of what may be such an event. */
 int64_t event_passed_mmap(struct thread *thread, struct syscall *call);

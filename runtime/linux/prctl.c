@@ -34,7 +34,7 @@ static int64_t switch_created(struct thread *thread, struct syscall *call, bool 
 	if (!thread->page || thread->events.passed)
 		result = syscall_pass(thread, call);
 	if (!result && event_passed_any())
-		event_passed_switched(on);
+		event_passed_switched(thread, on);
 	if (!result && has_some)
 		core_prctl(core_task(thread->page), on);
 	return result;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -215,6 +216,89 @@ static void case_a_ring_for_what_was_counted(void)
 	say("stands: %d\n", count_of(fd) == before);
 	close(fd);
 	say("still there: %d\n", count_of(copy) == before);
+}
+
+/* Members that are on wait for their leader, also while the group gets a ring. */
+static void case_a_ring_for_a_member(void)
+{
+	const uint64_t times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.read_format = times,
+		.disabled = 1,
+	};
+	const int leader = own_event(&attr);
+	uint64_t before[3], after[3];
+	int member;
+
+	attr.disabled = 0;
+	member = open_event(&attr, 0, -1, leader, 0);
+	need(member >= 0);
+	TRY(ioctl(leader, PERF_EVENT_IOC_ENABLE, 0));
+	fault(10);
+	TRY(ioctl(leader, PERF_EVENT_IOC_DISABLE, 0));
+	need(read(member, before, sizeof(before)) == sizeof(before));
+	map_ring(member);
+	need(read(member, after, sizeof(after)) == sizeof(after));
+	say("as it was: %d\n", !memcmp(before, after, sizeof(before)));
+	TRY(ioctl(leader, PERF_EVENT_IOC_ENABLE, 0));
+	fault(10);
+	need(read(member, after, sizeof(after)) == sizeof(after));
+	say("goes on: %d\n", after[0] > before[0] && after[1] > before[1]);
+}
+
+static void *switch_mine(void *on)
+{
+	need(!prctl(on ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE));
+	return NULL;
+}
+
+static void switch_by(bool this_thread, bool on)
+{
+	pthread_t thread;
+
+	if (this_thread) {
+		switch_mine(on ? &thread : NULL);
+		return;
+	}
+	need(!pthread_create(&thread, NULL, switch_mine, on ? &thread : NULL));
+	need(!pthread_join(thread, NULL));
+}
+
+static void *map_there(void *fd)
+{
+	map_ring(*(int *)fd);
+	return NULL;
+}
+
+/* prctl(2) is for what the calling thread has opened, whoever gives it a ring. */
+static void case_a_ring_for_whose_event(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 8; i++) {
+		struct perf_event_attr attr = faults();
+		const bool on = i & 1, mine = i & 2;
+		uint64_t before;
+		int fd;
+
+		attr.disabled = i & 4 ? 1 : 0;
+		fd = own_event(&attr);
+		switch_by(mine, on);
+		need(!pthread_create(&thread, NULL, map_there, &fd));
+		need(!pthread_join(thread, NULL));
+		before = count_of(fd);
+		fault(100);
+		say("on at first %d, switched %d, by this thread %d:", !attr.disabled, on, mine);
+		say(" counts %d", count_of(fd) - before >= 100);
+		switch_by(true, !on);
+		before = count_of(fd);
+		fault(100);
+		say(", switched %d: counts %d\n", !on, count_of(fd) - before >= 100);
+		close(fd);
+	}
 }
 
 /* Of calls that name two descriptors it is the other one that is wrong first. */
@@ -425,6 +509,8 @@ const struct test_case cases[] = {
 	{"locked", case_locked},
 	{"of_no_type", case_of_no_type},
 	{"a_ring_for_what_was_counted", case_a_ring_for_what_was_counted},
+	{"a_ring_for_a_member", case_a_ring_for_a_member},
+	{"a_ring_for_whose_event", case_a_ring_for_whose_event},
 	{"numbers", case_numbers},
 	{"no_more_descriptors", case_no_more_descriptors},
 	{"number_beside", case_number_beside},
