@@ -66,7 +66,8 @@ void core_note_event(struct core_task *task, const struct core_event *event)
 {
 	task->software |= core_kind_bit(event->kind) & CORE_KINDS_SOFTWARE;
 	task->switches |= event->attr.context_switch;
-	task->mappings |= event->attr.mmap | event->attr.mmap2 | event->attr.mmap_data;
+	/* Alone, mmap2 asks for nothing. */
+	task->mappings |= event->attr.mmap | event->attr.mmap_data;
 	task->exclusive |= event->attr.exclusive;
 	if (event->cpu >= 0)
 		bind(task);

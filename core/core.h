@@ -427,6 +427,8 @@ struct core_mapping {
 	uint8_t build_id_size, build_id[20];
 };
 void core_mapped(struct core_task *task, const struct core_mapping *mapping);
+/* Whether anybody is told more of its file than the path. */
+bool core_tells_file(struct core_task *task, const struct core_mapping *mapping);
 /* It did not run from @since, by core_time(), until now. */
 void core_switched(struct core_task *task, uint64_t since, bool preempted);
 void core_namespaces(struct core_task *task); /* after unshare(2), setns(2) */

@@ -328,6 +328,19 @@ static void tell_mapping(struct core_event *event, const struct core_task *task,
 	tell(event, &record);
 }
 
+bool core_tells_file(struct core_task *task, const struct core_mapping *mapping)
+{
+	bool tells = false;
+
+	if (!task->mappings)
+		return false;
+	core_lock(&task->lock);
+	core_for_each_newest(event, task)
+		tells |= event->attr.mmap2 && wants_mapping(&event->attr, mapping);
+	core_unlock(&task->lock);
+	return tells;
+}
+
 void core_mapped(struct core_task *task, const struct core_mapping *mapping)
 {
 	if (!task->mappings)

@@ -412,6 +412,9 @@ static void mappings_at_length(void **state)
 
 	(void)state;
 	attr.mmap2 = 1;
+	listen(&attr);
+	assert_false(fake.task->mappings); /* mmap has to be asked for */
+	attr.mmap = 1;
 	plain = listen(&attr);
 	attr.build_id = 1;
 	ids = listen(&attr);

@@ -19,6 +19,7 @@
 #include "runtime/linux/event_mappings.h"
 #include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
+#include "runtime/linux/proc_maps.h"
 #include "runtime/linux/task.h"
 #include "runtime/lock.h"
 #include "runtime/sys.h"
@@ -329,6 +330,21 @@ static bool protects(const struct syscall *call)
 	       (uint32_t)call->number == __NR_pkey_mprotect;
 }
 
+/* What is protected so already the kernel leaves alone, also where it would have to cut. */
+static bool is_protected_so(const struct syscall *call)
+{
+	const uint64_t prot = call->args[2] & (PROT_READ | PROT_WRITE | PROT_EXEC);
+	const uint64_t end = PAGE_UP(call->args[0] + call->args[1]);
+	struct maps_entry entry;
+
+	if ((uint32_t)call->number != __NR_mprotect)
+		return false;
+	for (uint64_t at = call->args[0]; at < end; at = entry.end)
+		if (!maps_find(at, &entry) || entry.prot != prot)
+			return false;
+	return true;
+}
+
 /* With the lock. */
 static int64_t change(struct thread *thread, struct syscall *call)
 {
@@ -348,6 +364,8 @@ static int64_t change(struct thread *thread, struct syscall *call)
 		if (result)
 			return result;
 	}
+	if (found == PART && protects(call) && is_protected_so(call))
+		return EVENT_CALL_OTHER;
 	/* What is behind it in the arena is others'. */
 	if (found == PART || (uint32_t)call->number == __NR_remap_file_pages)
 		return -EINVAL;

@@ -2,16 +2,19 @@
 #include "runtime/linux/event_mappings.h"
 
 #include <asm/mman.h>
+#include <asm/stat.h>
 #include <linux/elf.h>
 #include <linux/fcntl.h>
 #include <linux/fs.h>
 #include <linux/mman.h>
+#include <linux/stat.h>
 
 #include "core/core.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/memory_map.h"
 #include "runtime/linux/proc_maps.h"
+#include "runtime/linux/syscalls.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
 #include "runtime/thread.h"
@@ -67,12 +70,16 @@ static void read_build_id(int64_t fd, struct core_mapping *mapping)
 	}
 }
 
-/* What only the file itself says. */
+/* What only the file itself says. To open a device may do something. */
 static void look_into(const char *path, struct core_mapping *mapping)
 {
-	const int64_t fd = sys(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	uint32_t generation;
+	struct stat file;
+	int64_t fd;
 
+	if (sys(__NR_newfstatat, AT_FDCWD, path, &file, 0) || !S_ISREG(file.st_mode))
+		return;
+	fd = sys(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return;
 	read_build_id(fd, mapping);
@@ -90,6 +97,20 @@ static uint64_t offset_of(uint64_t start, const struct maps_entry *entry,
 	return file->path[0] && strcmp(file->path, "[heap]") ? 0 : start;
 }
 
+/* As the program sees it: code that can only be executed the runtime can read as well. */
+static uint32_t prot_at(uint64_t address, const struct maps_entry *entry)
+{
+	const struct range *range;
+	uint32_t prot = entry->prot;
+
+	translate_lock();
+	range = map_at(address);
+	if (range && range->kind != RANGE_OWN)
+		prot = range->prot;
+	translate_unlock();
+	return prot;
+}
+
 /* @size bytes at @start, within @entry. */
 static void tell(struct thread *thread, uint64_t start, uint64_t size,
 		 const struct maps_entry *entry, const struct maps_file *file)
@@ -101,12 +122,12 @@ static void tell(struct thread *thread, uint64_t start, uint64_t size,
 		.major = file->major,
 		.minor = file->minor,
 		.inode = file->inode,
-		.prot = entry->prot,
+		.prot = prot_at(start, entry),
 		.flags = file->shared ? MAP_SHARED : MAP_PRIVATE,
 		.path = file->path[0] ? file->path : "//anon",
 	};
 
-	if (entry->prot & PROT_EXEC && file->path[0] == '/')
+	if (file->path[0] == '/' && core_tells_file(&thread->events, &mapping))
 		look_into(file->path, &mapping);
 	core_mapped(&thread->events, &mapping);
 }
@@ -124,6 +145,50 @@ void event_mapped(struct thread *thread, uint64_t start, uint64_t size)
 
 	if (size && find(thread, start, &entry, &file))
 		tell(thread, start, PAGE_UP(size), &entry, &file);
+}
+
+/* What another key protects has changed, too. */
+static bool changes(const struct syscall *call, uint64_t address, const struct maps_entry *entry)
+{
+	const uint64_t prot = call->args[2] & (PROT_READ | PROT_WRITE | PROT_EXEC);
+
+	if ((uint32_t)call->number == __NR_pkey_mprotect && (int)call->args[3] != -1)
+		return true;
+	return prot_at(address, entry) != prot;
+}
+
+static void note_piece(struct event_pieces *pieces, uint64_t start, uint64_t end)
+{
+	if (pieces->nr == EVENT_PIECES)
+		pieces->pieces[EVENT_PIECES - 1].end = end;
+	else
+		pieces->pieces[pieces->nr++] = (struct event_piece){start, end};
+}
+
+void event_protecting(struct thread *thread, const struct syscall *call,
+		      struct event_pieces *pieces)
+{
+	const uint64_t start = call->args[0], end = PAGE_UP(start + call->args[1]);
+	struct maps_reader reader;
+	struct maps_entry entry;
+
+	pieces->nr = 0;
+	if (!thread->events.mappings || !arena_events() || !maps_open(&reader))
+		return;
+	while (maps_next(&reader, &entry, NULL) && entry.start < end) {
+		const uint64_t at = entry.start > start ? entry.start : start;
+
+		if (at < entry.end && changes(call, at, &entry))
+			note_piece(pieces, at, entry.end < end ? entry.end : end);
+	}
+	maps_close(&reader);
+}
+
+void event_protected(struct thread *thread, const struct event_pieces *pieces)
+{
+	for (unsigned int i = 0; i < pieces->nr; i++)
+		event_mapped(thread, pieces->pieces[i].start,
+			     pieces->pieces[i].end - pieces->pieces[i].start);
 }
 
 void event_mapped_whole(struct thread *thread, uint64_t start)

@@ -230,10 +230,13 @@ static int64_t protect(struct thread *thread, struct syscall *call)
 
 int64_t sys_mprotect(struct thread *thread, struct syscall *call)
 {
-	int64_t result = protect(thread, call);
+	struct event_pieces pieces;
+	int64_t result;
 
+	event_protecting(thread, call, &pieces);
+	result = protect(thread, call);
 	if (!result)
-		event_mapped(thread, call->args[0], call->args[1]);
+		event_protected(thread, &pieces);
 	return result;
 }
 

@@ -101,6 +101,42 @@ ABI_CASE("record.mmap.fields record.mmap record.legacy-munmap attr.legacy-fields
 	CHECK(NEXT(&t.ring) == NULL);
 }
 
+ABI_CASE("record.mmap.fields record.mmap2.prot_flags",
+	 "of what mprotect finds to be so already, nothing; of several mappings, each that changes")
+{
+	struct perf_event_attr attr = abi_tracker();
+	const struct mapping *mapping;
+	struct track t;
+	char *map;
+
+	attr.mmap = 1;
+	map = mmap(NULL, 3 * 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(map != MAP_FAILED);
+	for (int i = 0; i < 2; i++) /* apart, as neither begins in the file where the other ends */
+		CHECK(mmap(map + i * 8192, 8192, PROT_READ, MAP_PRIVATE | MAP_FIXED,
+			   (int)CHECK_OK(open("/proc/self/exe", O_RDONLY)), 0) != MAP_FAILED);
+	t = abi_track(&attr);
+	CHECK_OK(mprotect(map, 8192, PROT_READ | PROT_EXEC));
+	mapping = mapping_of(NEXT_IS(&t, PERF_RECORD_MMAP));
+	CHECK_EQ(mapping->addr, (uintptr_t)map);
+	CHECK_EQ(mapping->len, 8192);
+	CHECK_OK(mprotect(map, 8192, PROT_READ | PROT_EXEC));
+	CHECK_OK(mprotect(map + 4096, 4096, PROT_READ | PROT_EXEC));
+	CHECK(NEXT(&t.ring) == NULL);
+	CHECK_OK(mprotect(map, 2 * 8192, PROT_READ | PROT_EXEC));
+	mapping = mapping_of(NEXT_IS(&t, PERF_RECORD_MMAP));
+	CHECK_EQ(mapping->addr, (uintptr_t)map + 8192);
+	CHECK_EQ(mapping->len, 8192);
+	CHECK(NEXT(&t.ring) == NULL);
+	CHECK_OK(mprotect(map, 2 * 8192, PROT_READ | PROT_WRITE | PROT_EXEC));
+	for (int i = 0; i < 2; i++) {
+		mapping = mapping_of(NEXT_IS(&t, PERF_RECORD_MMAP));
+		CHECK_EQ(mapping->addr, (uintptr_t)map + i * 8192ul);
+		CHECK_EQ(mapping->len, 8192);
+	}
+	CHECK(NEXT(&t.ring) == NULL);
+}
+
 ABI_CASE("attr.mmap_data record.misc.mmap_data record.misc.bit13-alias",
 	 "alone it tells the other mappings, marked as data")
 {
@@ -191,6 +227,7 @@ static const struct protection {
 	 5,
 	 2},
 	{{"record.mmap2.prot_flags", "execute, shared"}, PROT_READ | PROT_EXEC, MAP_SHARED, 5, 1},
+	{{"record.mmap2.prot_flags", "execute alone"}, PROT_EXEC, MAP_PRIVATE, 4, 2},
 	{{"record.mmap2.prot_flags", "all three, private"},
 	 PROT_READ | PROT_WRITE | PROT_EXEC,
 	 MAP_PRIVATE,
@@ -319,4 +356,13 @@ ABI_CASE("attr.build_id record.mmap2.build_id record.misc.mmap_build_id",
 	      MAP_FAILED);
 	header = NEXT_IS(&t, PERF_RECORD_MMAP2);
 	CHECK_EQ(header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID, 0);
+
+	attr.mmap_data = 1;
+	t = abi_track(&attr);
+	map_own(PROT_READ, MAP_PRIVATE);
+	header = NEXT_IS(&t, PERF_RECORD_MMAP2);
+	CHECK_EQ(header->misc & PERF_RECORD_MISC_MMAP_DATA, PERF_RECORD_MISC_MMAP_DATA);
+	if (!(header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
+		FAIL("the record of the file's data is not marked");
+	CHECK_EQ(memcmp((const unsigned char *)mmap2_halves(header) + 4, own.bytes, own.size), 0);
 }

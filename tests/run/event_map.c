@@ -212,6 +212,25 @@ static void case_map_not_replaced(void)
 	not_replaced("a file", 5, PROT_READ, MAP_PRIVATE, file);
 }
 
+/* A mapping of an event is not cut, but what would not change it is no cut. */
+static void case_protected_in_part(void)
+{
+	const int both = PROT_READ | PROT_WRITE;
+	char *ring = mmap(NULL, RING, both, MAP_SHARED, own_faults(), 0);
+
+	need(ring != MAP_FAILED);
+	TRY(mprotect(ring, PAGE, both));
+	TRY(mprotect(ring + PAGE, 2 * PAGE, both));
+	TRY(mprotect(ring, PAGE, PROT_READ));
+	TRY(mprotect(ring, PAGE, PROT_NONE));
+	TRY(mprotect(ring, PAGE, both | PROT_EXEC));
+	TRY(mprotect(ring, RING, PROT_READ));
+	TRY(mprotect(ring, PAGE, PROT_READ));
+	TRY(mprotect(ring, PAGE, both));
+	TRY(mprotect(ring, RING, both));
+	TRY(mprotect(ring + RING - PAGE, PAGE, both));
+}
+
 /* Other memory takes the place of a ring, which is gone then. */
 static void case_map_moved_over(void)
 {
@@ -361,6 +380,7 @@ static void case_map_flags(void)
 }
 
 const struct test_case cases[] = {
+	{"protected_in_part", case_protected_in_part},
 	{"map_flags", case_map_flags},
 	{"map", case_map},
 	{"map_advised", case_map_advised},
