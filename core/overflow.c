@@ -253,7 +253,7 @@ static bool happen(struct core_event *event, const struct core_hit *hit)
 	if (last)
 		switch_off(event);
 	if (event->attr.sigtrap)
-		core_host_sigtrap(event, hit->address);
+		core_host_sigtrap(event, core_hit_address(event, hit));
 	core_signal_owner(core_opened(event), last ? POLL_HUP : POLL_IN);
 	return !last;
 }

@@ -87,6 +87,24 @@ static bool is_each_branch(const struct gathered *sample)
 	       sample->hit->period == 1;
 }
 
+static void find_fault(const struct core_event *event, const struct core_hit *hit,
+		       struct core_cause *cause)
+{
+	const enum core_kind kind = event->kind;
+
+	if (kind == CORE_PAGE_FAULTS || kind == CORE_PAGE_FAULTS_MIN ||
+	    kind == CORE_PAGE_FAULTS_MAJ)
+		core_host_fault(kind, hit->number, cause);
+}
+
+uint64_t core_hit_address(const struct core_event *event, const struct core_hit *hit)
+{
+	struct core_cause cause = {.address = hit->address};
+
+	find_fault(event, hit, &cause);
+	return cause.address;
+}
+
 /*
  * As processors tell precise samples, what was interrupted has the registers from behind the
  * instruction that did it, but for that instruction's own address. The registers of user mode are
@@ -109,9 +127,7 @@ static void gather_place(struct gathered *sample)
 			core_host_cause(kind, access, &sample->cause, sample->regs);
 	if (branch && sample->exact && sample->cause.since == CORE_SINCE_NOTHING)
 		sample->cause.address = sample->after[PERF_REG_X86_IP];
-	if (kind == CORE_PAGE_FAULTS || kind == CORE_PAGE_FAULTS_MIN ||
-	    kind == CORE_PAGE_FAULTS_MAJ)
-		core_host_fault(kind, sample->hit->number, &sample->cause);
+	find_fault(sample->event, sample->hit, &sample->cause);
 	sample->after[PERF_REG_X86_IP] = sample->cause.ip;
 }
 

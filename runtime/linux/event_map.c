@@ -17,6 +17,7 @@
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
 #include "runtime/linux/event_mappings.h"
+#include "runtime/linux/faults.h"
 #include "runtime/linux/fork_locks.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/proc_maps.h"
@@ -418,13 +419,16 @@ int64_t event_map_call(struct thread *thread, struct syscall *call)
 static int64_t map_ring(struct thread *thread, const struct syscall *call, uint64_t offset)
 {
 	struct syscall changed = *call;
+	uint64_t before;
 	int64_t result;
 
-	/* Who touches a ring of the kernel's has no fault. */
+	/* Who touches a ring of the kernel's has no fault, nor has who maps it. */
 	changed.args[3] |= MAP_POPULATE;
 	changed.args[4] = (uint64_t)descriptors.arena;
 	changed.args[5] = offset;
+	before = faults_before_populating();
 	result = memory_map_call(thread, &changed);
+	faults_populated(before);
 	if (sys_failed(result))
 		return result;
 	event_mapped_ring(thread, (uint64_t)result, call->args[1]);

@@ -408,7 +408,8 @@ void faults_boot(struct thread *thread)
 
 uint64_t faults_before_populating(void)
 {
-	if (!booted || !is_counted(thread_self()))
+	/* Within what is populated already all is counted at its end. */
+	if (!booted || !is_counted(thread_self()) || thread_self()->events.populating & 1)
 		return 0;
 	step_populating(thread_self(), true);
 	return (uint64_t)usage().ru_minflt + 1;
@@ -465,7 +466,7 @@ void faults_counted(struct task *task, enum core_kind kind, uint64_t value)
 		return;
 	w->drained = false;
 	ahead = (int64_t)(value - w->nr);
-	if (ahead < w->offset || ahead > w->offset + FEW)
+	if (task->faults->known || ahead < w->offset || ahead > w->offset + FEW)
 		w->offset = ahead;
 }
 

@@ -294,7 +294,67 @@ static void case_confined(void)
 	need(!pthread_join(thread, NULL));
 }
 
+static volatile struct {
+	unsigned int nr;
+	uintptr_t at[PAGES];
+} traps;
+
+static void on_trap(int signal, siginfo_t *info, void *context)
+{
+	(void)signal, (void)context;
+	if (traps.nr < PAGES)
+		traps.at[traps.nr++] = (uintptr_t)info->si_addr;
+}
+
+/* The signal tells the address, also while rings come and go, which nobody faults for. */
+static void case_trapped(void)
+{
+	const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+	struct perf_event_attr attr = faults();
+	int fd;
+
+	need(!sigaction(SIGTRAP, &action, NULL));
+	attr.sample_period = 1;
+	attr.sigtrap = attr.remove_on_exec = attr.disabled = 1;
+	fd = own_event(&attr);
+	for (unsigned int pages = 0; pages < 3; pages++) {
+		volatile char *memory = new_pages();
+		unsigned int found = 0;
+		void *ring = MAP_FAILED;
+
+		if (pages)
+			ring = mmap(NULL, (1 + pages) * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
+				    fd, 0);
+		need((ring != MAP_FAILED) == (pages != 0));
+		traps.nr = 0;
+		need(!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+		touch(memory, PAGES / 2);
+		need(!ioctl(fd, PERF_EVENT_IOC_DISABLE, 0));
+		for (unsigned int i = 0; i < traps.nr && found < PAGES / 2; i++)
+			found += traps.at[i] == (uintptr_t)(memory + found * PAGE + 16);
+		say("a ring of %u pages: %u of %d told\n", pages, found, PAGES / 2);
+		if (pages)
+			need(!munmap(ring, (1 + pages) * PAGE));
+	}
+}
+
+/* What is mapped for a ring is nobody's fault. */
+static void case_rings(void)
+{
+	struct perf_event_mmap_page *page;
+	struct sample *samples;
+	const int fd = open_samples(PERF_COUNT_SW_PAGE_FAULTS, 100000, &samples, &page);
+	uint64_t before;
+
+	need(!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	before = count_of(fd);
+	for (int i = 0; i < 20; i++)
+		map_ring(own_faults());
+	say("as many: %d\n", count_of(fd) - before < 50);
+}
+
 const struct test_case cases[] = {
+	{"trapped", case_trapped},     {"rings", case_rings},
 	{"addresses", case_addresses}, {"refreshed", case_refreshed},
 	{"registers", case_registers}, {"exec", case_exec},
 	{"children", case_children},   {"threads", case_threads},
