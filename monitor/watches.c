@@ -210,6 +210,30 @@ static pid_t number_of(const struct control_message *message)
 	return host_agrees(core_task(page)) ? message->pid : arena_process(page);
 }
 
+/* Locks go when a process ends, be it that nobody has waited for it. */
+static bool has_left(uint64_t process)
+{
+	const uint32_t used = arena_used();
+
+	for (uint32_t page = 1; page <= used; page++)
+		if (core_task(page)->live && core_task(page)->process == process &&
+		    arena_held(page))
+			return false;
+	return true;
+}
+
+/*
+ * Of a process whose number is not to be had, its pages have to say: that of a child is nobody's until the
+ * child has come to lock it.
+ */
+static void watch_pages(uint64_t process)
+{
+	const struct watch watch = {.fd = open_timer(), .timed = true, .process = process};
+
+	if (watch.fd >= 0)
+		add_watch(&watch);
+}
+
 void watch_task(const struct control_message *message, int fd, pid_t sender)
 {
 	pid_t number;
@@ -224,10 +248,12 @@ void watch_task(const struct control_message *message, int fd, pid_t sender)
 		return;
 	}
 	number = message->own ? sender : number_of(message);
-	if (fd < 0 && number <= 0)
+	if (fd >= 0 || number > 0)
+		watch(&(struct watch){.fd = fd, .process = message->process, .number = number});
+	else if (has_left(message->process))
 		ended(message->process, 0);
 	else
-		watch(&(struct watch){.fd = fd, .process = message->process, .number = number});
+		watch_pages(message->process);
 }
 
 static void watched_ended(struct watch *watch)
@@ -252,23 +278,11 @@ void watch_owner(pid_t process, uint32_t owner)
 	watch(&(struct watch){.fd = -1, .number = process, .owner = owner});
 }
 
-/* Locks go when a process ends, be it that nobody has waited for it. */
-static bool has_left(uint64_t process)
-{
-	const uint32_t used = arena_used();
-
-	for (uint32_t page = 1; page <= used; page++)
-		if (core_task(page)->live && core_task(page)->process == process &&
-		    arena_held(page))
-			return false;
-	return true;
-}
-
 /* Of what a timer watches. */
 static bool has_ended(const struct watch *watch)
 {
 	return (watch->process && has_left(watch->process)) ||
-	       (kill(watch->number, 0) < 0 && errno == ESRCH);
+	       (watch->number > 0 && kill(watch->number, 0) < 0 && errno == ESRCH);
 }
 
 void watch_ready(uint32_t index)

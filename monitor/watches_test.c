@@ -33,8 +33,9 @@ enum { PAGES = 3, OURS = 1, ANOTHER };
 static _Alignas(ARENA_PAGE) char memory[(1 + PAGES) * ARENA_PAGE];
 char *core_attached = memory;
 static pid_t holder[1 + PAGES]; /* of the page, as we see it; 0: nobody */
-static uint64_t lost;		/* core_task.process of the last one that was ended */
-static uint32_t unmapped;	/* likewise of mappings */
+static bool on_its_way[1 + PAGES];
+static uint64_t lost;	  /* core_task.process of the last one that was ended */
+static uint32_t unmapped; /* likewise of mappings */
 
 uint32_t arena_used(void)
 {
@@ -48,7 +49,7 @@ pid_t arena_process(uint32_t page)
 
 bool arena_held(uint32_t page)
 {
-	return holder[page];
+	return holder[page] || on_its_way[page];
 }
 
 bool arena_abandoned(uint32_t page)
@@ -155,6 +156,7 @@ static int begin(void **state)
 	(void)state;
 	memset(memory, 0, sizeof(memory));
 	memset(holder, 0, sizeof(holder));
+	memset(on_its_way, 0, sizeof(on_its_way));
 	lost = unmapped = 0;
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	watches_open(epoll);
@@ -213,6 +215,26 @@ static void who_is_gone_is_not_taken_for_who_has_its_number_here(void **state)
 	end(other);
 }
 
+/* A child that has been born, and has not come to lock the page that its parent has made ready. */
+static void who_has_not_come_yet_has_not_ended(void **state)
+{
+	const pid_t its = start();
+
+	(void)state;
+	thread_at(1, 7, 0, ANOTHER, 1);
+	on_its_way[1] = true;
+	watch(7, 1, 1);
+	look();
+	assert_int_equal(lost, 0);
+	holder[1] = its;
+	on_its_way[1] = false;
+	look();
+	assert_int_equal(lost, 0);
+	end(its);
+	look();
+	assert_int_equal(lost, 7);
+}
+
 /* He had locked the page for a table of descriptors that others still have. */
 static void who_has_the_page_may_be_gone_before_the_lock_is(void **state)
 {
@@ -251,6 +273,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, finish)
 		CASE(in_another_name_space_who_has_the_page_is_meant),
 		CASE(who_has_the_page_next_is_not_meant),
+		CASE(who_has_not_come_yet_has_not_ended),
 		CASE(who_has_the_page_may_be_gone_before_the_lock_is),
 		CASE(mappings_stay_while_somebody_has_the_memory),
 		CASE(who_is_gone_is_not_taken_for_who_has_its_number_here),
