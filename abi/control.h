@@ -48,8 +48,9 @@ enum control {
 	CONTROL_CROWDED,
 	/* The sender waits for a lock of @owner's, who may be stopped. */
 	CONTROL_HELD_UP,
-	/* The sender is in a name space of process numbers of its own, and its thread @pid, which has
-	 * @page as @process says (its core_task.id), waits there for its numbers where the run began. */
+	/* The sender is in a name space of process numbers of its own, and its thread @pid,
+	 * which has @page as @process says (its core_task.id), waits there for its numbers where
+	 * the run began. */
 	CONTROL_NUMBERS,
 };
 

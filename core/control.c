@@ -230,7 +230,8 @@ static int refresh(struct core_task *task, struct core_event *event, int overflo
 {
 	if (event->attr.inherit || !event->attr.sample_period)
 		return -EINVAL;
-	/* The kernel stops it in the middle of its work: members of ours would go on for a moment. */
+	/* The kernel stops it in the middle of its work: members of ours would go on for a
+	 * moment. */
 	if (event->is_kept && event->members)
 		return -EINVAL;
 	if (!task)

@@ -92,8 +92,8 @@ static inline void core_count_add(struct core_count *to, const struct core_count
 	to->running += count->running;
 }
 
-/* A clock that is looked at from elsewhere may go back a little, when its task ceases to run: what is told of
- * it does not. */
+/* A clock that is looked at from elsewhere may go back a little, when its task ceases to run:
+ * what is told of it does not. */
 static inline void core_count_never_less(uint64_t *time, uint64_t *told)
 {
 	if (*time < *told)

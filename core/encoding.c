@@ -322,8 +322,8 @@ static const struct alias amd[] = {
 };
 
 /*
- * Of the events of Zen's processors. In the model there is one node with one core in it, whose lines
- * nobody shares, pages are of 4 KiB, and prefetch instructions do nothing.
+ * Of the events of Zen's processors. In the model there is one node with one core in it, whose
+ * lines nobody shares, pages are of 4 KiB, and prefetch instructions do nothing.
  */
 static const struct alias zen[] = {
 	{0x00cc, CORE_BRANCHES_INDIRECT},
@@ -502,8 +502,8 @@ static bool has_latency(uint64_t config)
 
 /* ---- breakpoints ---- */
 
-/* What the kernel takes for its own: all that no user code gets to, and the last page below, of which
- * some processors are not to be told. */
+/* What the kernel takes for its own: all that no user code gets to, and the last page below, of
+ * which some processors are not to be told. */
 #define PROGRAMS_END ((1UL << 47) - 4096)
 
 static bool is_kernels(uint64_t address, uint64_t length)
@@ -546,8 +546,9 @@ static bool is_of_operations(const struct perf_event_attr *attr)
 }
 
 /*
- * AMD's Instruction-Based Sampling, by cycles: to choose among operations themselves (bit 19) would leave
- * samples without what the model knows of them. As there, nothing is counted that is not sampled.
+ * AMD's Instruction-Based Sampling, by cycles: to choose among operations themselves (bit 19) would
+ * leave samples without what the model knows of them. As there, nothing is counted that is not
+ * sampled.
  */
 static int operation_kind(const struct perf_event_attr *attr)
 {

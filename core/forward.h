@@ -27,7 +27,8 @@ struct core_forward {
 /* All that has come. One at a time in a process. */
 void core_forward(const struct core_forward *from);
 
-/* The same for who must not wait for others, whom a tracer may have stopped there: they see to it then. */
+/* The same for who must not wait for others, whom a tracer may have stopped there: they see to
+ * it then. */
 void core_forward_soon(const struct core_forward *from);
 
 #endif

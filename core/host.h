@@ -50,7 +50,8 @@ void core_host_software(struct core_task *task, uint64_t kinds);
  */
 void core_host_kick(struct core_task *task);
 
-/* The same, and waits for it, but not for long. False: it is still inside, as it gets no processor. */
+/* The same, and waits for it, but not for long. False: it is still inside, as it gets no
+ * processor. */
 bool core_host_still(struct core_task *task);
 
 /*
@@ -84,9 +85,10 @@ void core_host_discard(uint64_t offset, uint64_t size);
 /* ---- what the kernel counts ---- */
 
 /*
- * Events of the kernel's that count for ours (core_event.is_kept) are kept by somebody who is there as long as
- * ours are. He does @what to that of @event, by name, or to those of its group, and writes down what
- * they have counted (core_event.kept). Waits for him, so without locks. @event 0: of all. False: he is gone.
+ * Events of the kernel's that count for ours (core_event.is_kept) are kept by somebody who is there
+ * as long as ours are. He does @what to that of @event, by name, or to those of its group, and
+ * writes down what they have counted (core_event.kept). Waits for him, so without locks. @event 0:
+ * of all. False: he is gone.
  */
 enum core_kept {
 	CORE_KEPT_READ,

@@ -263,8 +263,8 @@ static void many_children_come_and_go(void **state)
 	assert_true(core_tree()->made <= 500);
 }
 
-/* Between them the events of all processors have all of a child's time: also that in which nobody knows yet
- * where it is. */
+/* Between them the events of all processors have all of a child's time: also that in which
+ * nobody knows yet where it is. */
 static void no_time_is_on_no_processor(void **state)
 {
 	struct perf_event_attr attr = inherited();

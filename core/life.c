@@ -183,8 +183,8 @@ static void set_number(int32_t *number, int32_t pid)
 				    __ATOMIC_RELAXED);
 }
 
-/* Whether its children have the number that it knows them by to whoever watches the run. Elsewhere they
- * tell themselves that they are there, once they know theirs. */
+/* Whether its children have the number that it knows them by to whoever watches the run.
+ * Elsewhere they tell themselves that they are there, once they know theirs. */
 static bool is_of_first(const struct core_task *parent)
 {
 	return !core_settings()->name_space || parent->name_space == core_settings()->name_space;

@@ -12,8 +12,8 @@
 
 enum { FIRST = 4026531836, INNER, OTHER };
 
-/* Page 1 is where the run began, as 1001; page 2, its child, is process 1 of another name space, and 1002 to
- * page 1; page 3, a child of that, is 2 there. */
+/* Page 1 is where the run began, as 1001; page 2, its child, is process 1 of another name space,
+ * and 1002 to page 1; page 3, a child of that, is 2 there. */
 static int setup(void **state)
 {
 	struct core_task *init, *child;

@@ -51,7 +51,8 @@ static inline void core_sampling_out(struct core_event *event, uint64_t counter)
 	event->left = (int64_t)(event->due - counter);
 }
 
-/* The caller's, before it takes its lock: what its samples tell of is of now (core_event.is_kept). */
+/* The caller's, before it takes its lock: what its samples tell of is of now
+ * (core_event.is_kept). */
 void core_look_at_kept(const struct core_task *task);
 /* And when it has given the lock back: what a leader of such held is off now, if that is. */
 void core_stop_kept(struct core_task *task);

@@ -70,9 +70,10 @@ static void part(struct perf_event_mmap_page *page)
 }
 
 /*
- * The thread that is counted reads while another one writes, which the kernel's pages never see: they are
- * written on its processor. So it may find an odd lock, twice the same, and what lies between has to be true.
- * An index leads to rdpmc, which waits for the end (core_rdpmc()): it comes first, and goes last.
+ * The thread that is counted reads while another one writes, which the kernel's pages never see:
+ * they are written on its processor. So it may find an odd lock, twice the same, and what lies
+ * between has to be true. An index leads to rdpmc, which waits for the end (core_rdpmc()): it comes
+ * first, and goes last.
  */
 static void tell_count(struct perf_event_mmap_page *page, uint32_t index, int64_t offset)
 {

@@ -79,8 +79,9 @@ static size_t bits(uint64_t mask)
 
 /* ---- gathering ---- */
 
-/* Where each branch is sampled Intel's processors store them (BTS), and the kernel has from there
- * where one led to: perf script shows that as the address of such events, whatever the processor. */
+/* Where each branch is sampled Intel's processors store them (BTS), and the kernel has from
+ * there where one led to: perf script shows that as the address of such events, whatever the
+ * processor. */
 static bool is_each_branch(const struct gathered *sample)
 {
 	return sample->event->kind == CORE_BRANCHES && !sample->event->attr.freq &&

@@ -19,7 +19,8 @@ struct core_hit {
 	const struct core_probe_met *probe; /* or NULL */
 };
 
-/* Of the datum, as far as the event itself knows it, or the kernel knows it of a page fault; or 0. */
+/* Of the datum, as far as the event itself knows it, or the kernel knows it of a page fault; or
+ * 0. */
 uint64_t core_hit_address(const struct core_event *event, const struct core_hit *hit);
 
 /* Writes a sample of @event to its ring, if it has one. With the lock of the caller's task. */

@@ -242,8 +242,8 @@ static uint64_t extras_of(const struct core_event *event)
 	return extras;
 }
 
-/* What @event counts. Beside that, only the model knows how far away a sample's operand was; and of what it
- * counts itself where that is, if it is told of operands. */
+/* What @event counts. Beside that, only the model knows how far away a sample's operand was; and
+ * of what it counts itself where that is, if it is told of operands. */
 static uint64_t wanted_by(const struct core_event *event)
 {
 	const uint64_t access =
@@ -317,9 +317,9 @@ static void want(struct core_task *task, const struct wanted *now)
 }
 
 /*
- * Code counts for those, too, that wait for their turn: what is counted decides how fast the program
- * is, and counts are scaled by time. Were instructions counted while it is fast and cycles while it
- * is not, there would be more of them than a cycle can have.
+ * Code counts for those, too, that wait for their turn: what is counted decides how fast the
+ * program is, and counts are scaled by time. Were instructions counted while it is fast and cycles
+ * while it is not, there would be more of them than a cycle can have.
  */
 static inline void add_waiting(const struct core_task *task, const struct core_event *event,
 			       struct wanted *to)

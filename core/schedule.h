@@ -31,8 +31,8 @@ void core_schedule_group(struct core_task *task, struct core_event *leader);
 void core_schedule_more(struct core_task *task, struct core_event *leader);
 
 /*
- * Puts a whole group, or a member, off. @event is in @state then, at once: were it enabled in between,
- * its page would tell of time in which it did not run.
+ * Puts a whole group, or a member, off. @event is in @state then, at once: were it enabled in
+ * between, its page would tell of time in which it did not run.
  */
 void core_schedule_off(const struct core_task *task, struct core_event *event,
 		       enum core_state state);

@@ -641,7 +641,8 @@ static void it_goes_on_where_another_count_ended(void **state)
 	assert_int_equal(tree_value(event), 1);
 }
 
-/* What it has counted of one task the kernel does not tell, and its own samples know nothing of ours. */
+/* What it has counted of one task the kernel does not tell, and its own samples know nothing of
+ * ours. */
 static void not_all_of_it_goes_together_with_ours(void **state)
 {
 	struct perf_event_attr reads = test_instructions();

@@ -103,14 +103,14 @@ struct core_task {
 	bool passed;	   /* the kernel has, or had, events of its, which it keeps through exec */
 	uint64_t software; /* kinds of software events in the list */
 
-	/* Page faults that have ended in a signal, which the kernel's counters leave out; and those of
-	 * the runtime's own that are known to be (runtime/linux/faults.c). */
+	/* Page faults that have ended in a signal, which the kernel's counters leave out; and
+	 * those of the runtime's own that are known to be (runtime/linux/faults.c). */
 	uint64_t faults_failed, faults_own;
 	uint32_t populating; /* odd while faults_own is about to change, */
 	bool faults_watched; /* or always: its thread finds out from records which are its own */
 
-	/* core/used.h: where its process's first thread lies, and there what threads have used that have
-	 * ended. */
+	/* core/used.h: where its process's first thread lies, and there what threads have used
+	 * that have ended. */
 	uint32_t first;
 	struct core_used ended;
 

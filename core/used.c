@@ -22,7 +22,8 @@ void core_used(struct core_task *task, uint64_t kinds, const struct core_used *u
 		[CORE_CPU_MIGRATIONS] = used->migrations,
 	};
 
-	/* Those of the runtime's own are found by how they have been counted: all kinds, or none. */
+	/* Those of the runtime's own are found by how they have been counted: all kinds, or
+	 * none. */
 	if (kinds & CORE_KINDS_FAULTS)
 		kinds |= CORE_KINDS_FAULTS;
 	for (unsigned int kind = 0; kind < sizeof(values) / sizeof(*values); kind++)

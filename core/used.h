@@ -48,8 +48,8 @@ void core_used_ended(struct core_task *task, const struct core_used *used);
 void core_used_alone(struct core_task *task, const struct core_used *others);
 
 /*
- * Of @process at most the first thread is left, and all others have used @others: who has not told gets
- * what is missing, and of several one, if all are measured. Whether there is anybody.
+ * Of @process at most the first thread is left, and all others have used @others: who has not told
+ * gets what is missing, and of several one, if all are measured. Whether there is anybody.
  */
 void core_used_lost(uint64_t process, const struct core_used *others);
 bool core_used_any_lost(uint64_t process);

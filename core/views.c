@@ -81,8 +81,8 @@ int64_t core_view_begin(uint32_t owner, uint64_t name, uint64_t offset, uint64_t
 	return at;
 }
 
-/* The name of the event if it is gone with that and who keeps the kernel's has to know: no descriptor tells him
- * any more. 0: nobody has to. */
+/* The name of the event if it is gone with that and who keeps the kernel's has to know: no
+ * descriptor tells him any more. 0: nobody has to. */
 static uint64_t end(struct core_view *view)
 {
 	struct core_event *event = core_event(view->event);

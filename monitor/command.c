@@ -11,7 +11,8 @@
 
 #include "monitor/monitor.h"
 
-/* Filters of seccomp(2) from before Linux 5.8 answer EPERM to faccessat2(2), which they do not know. */
+/* Filters of seccomp(2) from before Linux 5.8 answer EPERM to faccessat2(2), which they do not
+ * know. */
 static bool is_executable(const char *path)
 {
 	if (!faccessat(AT_FDCWD, path, X_OK, AT_EACCESS))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of the kernel's that events of ours have: whose records go on to them (core/forward.h), of which
- * @epoll tells as READY_FEED, or which count for them as well (core_host_kept()).
+ * Events of the kernel's that events of ours have: whose records go on to them (core/forward.h), of
+ * which @epoll tells as READY_FEED, or which count for them as well (core_host_kept()).
  */
 #ifndef MONITOR_FEEDS_H
 #define MONITOR_FEEDS_H

@@ -56,7 +56,8 @@ static bool read_first(int32_t pid, int32_t tid, const char *name, char *text, s
 	return read_file(path, text, size) && is_there();
 }
 
-/* A clock of clock_gettime(2): the processor time of a process, as clock_getcpuclockid(3) has it. */
+/* A clock of clock_gettime(2): the processor time of a process, as clock_getcpuclockid(3) has
+ * it. */
 static clockid_t clock_of(pid_t pid)
 {
 	enum { CPUCLOCK_SCHED = 2 };

@@ -223,8 +223,8 @@ static bool has_left(uint64_t process)
 }
 
 /*
- * Of a process whose number is not to be had, its pages have to say: that of a child is nobody's until the
- * child has come to lock it.
+ * Of a process whose number is not to be had, its pages have to say: that of a child is nobody's
+ * until the child has come to lock it.
  */
 static void watch_pages(uint64_t process)
 {

@@ -75,8 +75,8 @@ static bool models_match(const struct table_pmu *pmu, const struct processor *cp
 }
 
 /*
- * Within a tally run the counters are not the processor's, whatever that says it is. They understand
- * its codes, of what they have.
+ * Within a tally run the counters are not the processor's, whatever that says it is. They
+ * understand its codes, of what they have.
  */
 static bool is_virtual(void)
 {
@@ -158,9 +158,9 @@ static bool is_set(const char *variable)
 }
 
 /*
- * PAPI looks at numbers until one is wrong, wants counters of a processor and gives up at the second
- * such unit. Those that go with any processor have the greatest numbers, behind a gap: the loop ends
- * before them where there are others.
+ * PAPI looks at numbers until one is wrong, wants counters of a processor and gives up at the
+ * second such unit. Those that go with any processor have the greatest numbers, behind a gap: the
+ * loop ends before them where there are others.
  */
 static unsigned int end_of_loops(bool has_model)
 {

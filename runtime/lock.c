@@ -12,8 +12,8 @@ static void note(struct lock *lock)
 	__atomic_store_n(&thread_self()->locks[lock->kind], lock, __ATOMIC_SEQ_CST);
 }
 
-/* Whose it is stays there, by whomever it is waited for: a child may have begun, and taken it, since this
- * thread saw that there was none. */
+/* Whose it is stays there, by whomever it is waited for: a child may have begun, and taken it,
+ * since this thread saw that there was none. */
 void lock_take_slowly(struct lock *lock)
 {
 	const bool noted = lock_is_noted();

@@ -2,10 +2,10 @@
 /*
  * A lock that sleeps, for threads of one process. Not to be taken in a signal handler.
  *
- * A child of vfork(2) is in its parent's memory, and may be killed with locks that nobody else would
- * give back, while its parent waits for its end. So as long as there is one, a lock says whose it is, each
- * thread writes down which locks it is about to have, and the parent gives back those of a child that
- * is gone.
+ * A child of vfork(2) is in its parent's memory, and may be killed with locks that nobody else
+ * would give back, while its parent waits for its end. So as long as there is one, a lock says
+ * whose it is, each thread writes down which locks it is about to have, and the parent gives back
+ * those of a child that is gone.
  */
 #ifndef RUNTIME_LOCK_H
 #define RUNTIME_LOCK_H
@@ -15,7 +15,8 @@
 
 #include "runtime/sys.h"
 
-/* Of a kind a thread has one at most at a time: so there is room to write down all that it may have. */
+/* Of a kind a thread has one at most at a time: so there is room to write down all that it may
+ * have. */
 enum lock_kind {
 	LOCK_NO_KIND,
 	LOCK_EVENT_MAP_CHANGING,
@@ -35,7 +36,8 @@ enum lock_kind {
 	LOCK_KINDS,
 };
 
-/* 0 free, 1 held, 2 held and somebody sleeps; while there are such children LOCK_OF() of the thread */
+/* 0 free, 1 held, 2 held and somebody sleeps; while there are such children LOCK_OF() of the
+ * thread */
 struct lock {
 	uint32_t state;
 	uint32_t kind;
@@ -72,8 +74,8 @@ static inline void lock_child_ended(void)
 struct thread;
 void lock_give_all_of(struct thread *gone);
 
-/* The caller has @lock from now on if @gone had it, without anybody in between: to mend first what it
- * guards. */
+/* The caller has @lock from now on if @gone had it, without anybody in between: to mend first
+ * what it guards. */
 bool lock_inherit(struct lock *lock, struct thread *gone);
 
 /* In a forked child, which is in nobody else's memory. */

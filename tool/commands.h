@@ -15,7 +15,8 @@ extern const struct tool_command stat_command;
 /* The one that the program has in itself. */
 extern const struct tool_command run_command;
 
-/* What the program calls of the shared object with all the others: main(), for which it has @run. */
+/* What the program calls of the shared object with all the others: main(), for which it has
+ * @run. */
 typedef int tool_main_function(const struct tool_command *run, int argc, char **argv);
 __attribute__((visibility("default"))) tool_main_function tool_main;
 

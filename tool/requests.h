@@ -13,8 +13,8 @@ struct tool_request {
 };
 
 /*
- * Whether the signal belongs to the request that was the last: timeout(1) sends it to a process, and
- * then to the process group of that. Nobody insists as quickly.
+ * Whether the signal belongs to the request that was the last: timeout(1) sends it to a process,
+ * and then to the process group of that. Nobody insists as quickly.
  */
 bool tool_request_repeats(struct tool_request *last, const struct signalfd_siginfo *info);
 

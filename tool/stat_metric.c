@@ -3,8 +3,8 @@
  * Every derived number is a row: the event it stands beside, what that is divided by, and how.
  * Events are known by their encoding, since people rename them; both sides must have counted the
  * same modes, or the quotient would mean nothing. An event without a row gets its rate per second
- * of running time, unless it is a level: occupancy per second means nothing. Nor has it a rate if it
- * is counted in user mode, where programs take longer than they do elsewhere.
+ * of running time, unless it is a level: occupancy per second means nothing. Nor has it a rate if
+ * it is counted in user mode, where programs take longer than they do elsewhere.
  */
 #include "tool/stat_metric.h"
 

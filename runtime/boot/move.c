@@ -49,7 +49,8 @@ static bool map_segment(const Elf64_Phdr *segment, uint64_t base, int fd)
 	const uint64_t file_end = base + segment->p_vaddr + segment->p_filesz;
 	const uint64_t prot = PROT_READ | (segment->p_flags & PF_W ? PROT_WRITE : 0) |
 			      (segment->p_flags & PF_X ? PROT_EXEC : 0);
-	/* Each address in the data is about to be changed; of the code only a part may be needed. */
+	/* Each address in the data is about to be changed; of the code only a part may be
+	 * needed. */
 	const uint64_t populate = segment->p_flags & PF_W ? MAP_POPULATE : 0;
 
 	if (sys_failed(sys(__NR_mmap, start, PAGE_UP(file_end) - start, prot,

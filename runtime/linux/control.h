@@ -24,8 +24,8 @@ int64_t control_pipe(bool cloexec, uint64_t *inode);
  */
 void control_settle(void);
 
-/* Returns when the monitor has done what has been sent until now, however long that takes. False: it is gone,
- * or has not for some seconds, as it may be stopped. */
+/* Returns when the monitor has done what has been sent until now, however long that takes.
+ * False: it is gone, or has not for some seconds, as it may be stopped. */
 bool control_finish(void);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reading and writing the program's memory at addresses that the program gave: a bad one gives
- * -EFAULT, as from the kernel, and so does one of the runtime's own memory. The handler of SIGSEGV and
- * SIGBUS asks copy_fault().
+ * -EFAULT, as from the kernel, and so does one of the runtime's own memory. The handler of SIGSEGV
+ * and SIGBUS asks copy_fault().
  */
 #ifndef RUNTIME_LINUX_COPY_H
 #define RUNTIME_LINUX_COPY_H

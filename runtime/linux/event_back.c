@@ -41,8 +41,8 @@ static void go_on(const struct passed *from, uint64_t event)
 /* Other numbers of this process for the same event, as far as anybody is likely to have them. */
 enum { COPIES_BELOW = 1024, COPIES_AT_ONCE = 256 };
 
-/* The descriptor @of, @event's, in the place of what is there, closed by exec if that was. Other threads
- * that read meanwhile read the one or the other. */
+/* The descriptor @of, @event's, in the place of what is there, closed by exec if that was. Other
+ * threads that read meanwhile read the one or the other. */
 static void put(int64_t of, uint64_t event, int64_t fd)
 {
 	const int64_t cloexec = sys(__NR_fcntl, fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
@@ -206,7 +206,8 @@ static bool is_plain_software(const struct perf_event_attr *attr)
 	       attr->config != PERF_COUNT_SW_BPF_OUTPUT;
 }
 
-/* What the kernel has to be asked for to have @event: one by itself, whose records nobody looks at. */
+/* What the kernel has to be asked for to have @event: one by itself, whose records nobody looks
+ * at. */
 static bool ask_for(struct passed *to, uint64_t event)
 {
 	const struct core_event *is;

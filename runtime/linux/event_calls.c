@@ -208,8 +208,8 @@ static int64_t send_from_event(const struct side *out, uint64_t size)
 	return out->is_pipe && !size ? 0 : -EINVAL;
 }
 
-/* That it cannot be written to is found when there is something to write; but only of files is it known
- * whether there is. */
+/* That it cannot be written to is found when there is something to write; but only of files is
+ * it known whether there is. */
 static int64_t send_to_event(uint64_t fd, int64_t place, uint64_t size)
 {
 	struct stat file;

@@ -96,8 +96,8 @@ void event_set_modes(int fd, uint64_t event, const struct event_modes *modes)
 	set_owner(event, &owner);
 }
 
-/* All that has no file system is one file to those who lock it, which any of it can be asked, and which
- * who closes any has unlocked. */
+/* All that has no file system is one file to those who lock it, which any of it can be asked,
+ * and which who closes any has unlocked. */
 static int64_t lock_event(struct thread *thread, const struct syscall *call)
 {
 	struct syscall changed = *call;

@@ -29,7 +29,8 @@ enum {
 struct joined {
 	int fd;		/* UNUSED, NO_NUMBER */
 	uint64_t since; /* event_fds_now() */
-	/* When the event of ours is gone, so is this. Without a ring it writes to that of another one here. */
+	/* When the event of ours is gone, so is this. Without a ring it writes to that of
+	 * another one here. */
 	struct core_forward to;
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of the kernel's whose records go to a ring of ours (core/forward.h), so that a program can read
- * them together with those of our events, as it does when PERF_EVENT_IOC_SET_OUTPUT has led both to one
- * ring. And those that nobody but the runtime knows, which write what only the kernel can tell
- * (event_feed.c), or count for ours (event_kept.c).
+ * Events of the kernel's whose records go to a ring of ours (core/forward.h), so that a program can
+ * read them together with those of our events, as it does when PERF_EVENT_IOC_SET_OUTPUT has led
+ * both to one ring. And those that nobody but the runtime knows, which write what only the kernel
+ * can tell (event_feed.c), or count for ours (event_kept.c).
  *
- * Each process forwards for itself, at the end of its system calls: what it has done itself is there
- * when it looks. Of what feeds an event of ours the monitor forwards the rest.
+ * Each process forwards for itself, at the end of its system calls: what it has done itself is
+ * there when it looks. Of what feeds an event of ours the monitor forwards the rest.
  */
 #ifndef RUNTIME_LINUX_EVENT_JOINED_H
 #define RUNTIME_LINUX_EVENT_JOINED_H

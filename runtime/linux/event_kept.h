@@ -19,18 +19,20 @@
 struct event_request;
 struct perf_event_attr;
 
-/* Whether the kernel would let what @attr asks for into a group with events of hardware, and we can. */
+/* Whether the kernel would let what @attr asks for into a group with events of hardware, and we
+ * can. */
 bool event_is_kept(const struct perf_event_attr *attr);
 
-/* The kernel's event for @event, a name, which has just been opened so; or a negative errno value. */
+/* The kernel's event for @event, a name, which has just been opened so; or a negative errno
+ * value. */
 int64_t event_kept_open(const struct event_request *request, uint64_t event);
 
 /* Gives it away to who keeps it, now that @event has its descriptor. 0 or an errno value. */
 int64_t event_keep(int64_t kernels, uint64_t event);
 
 /*
- * ioctl(2) of @event that is for the kernel's: with @argument, or @fd, which SET_BPF is about and from
- * which SET_FILTER reads.
+ * ioctl(2) of @event that is for the kernel's: with @argument, or @fd, which SET_BPF is about and
+ * from which SET_FILTER reads.
  */
 int64_t event_kept_ioctl(uint64_t event, uint32_t request, uint64_t argument, int fd);
 

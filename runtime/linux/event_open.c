@@ -37,7 +37,8 @@ static int64_t find_group(struct event_request *request, struct thread *thread)
 		return 0;
 	request->group = event_of_fd((uint32_t)request->group_fd);
 	if (!request->group) {
-		/* Not before: of an event of the kernel's that had the number a moment ago may be known still. */
+		/* Not before: of an event of the kernel's that had the number a moment ago may
+		 * be known still. */
 		error = event_take_back(thread, request->group_fd);
 		if (error)
 			return error;

@@ -66,8 +66,8 @@ static bool passes(const struct event_request *request)
 		return passes_software(request);
 	if (type == PERF_TYPE_TRACEPOINT)
 		return true;
-	/* The kernel's number for uprobes leads nowhere, as what has it is not executed; to ask for it
-	 * takes longer than all the rest. */
+	/* The kernel's number for uprobes leads nowhere, as what has it is not executed; to ask
+	 * for it takes longer than all the rest. */
 	return type >= PERF_TYPE_MAX && !event_is_own_unit(type) &&
 	       type != proc_device_type("uprobe");
 }

@@ -142,8 +142,8 @@ static int64_t look_at_others(struct event_list *list)
 	return seen;
 }
 
-/* Another thread may have put something else in the place of an event: from then on the kernel waits
- * for that. */
+/* Another thread may have put something else in the place of an event: from then on the kernel
+ * waits for that. */
 static void look_up_again(struct event_list *list)
 {
 	for (uint32_t i = 0; i < list->nr; i++) {

@@ -41,8 +41,9 @@ int64_t event_take_back(struct thread *thread, int fd);
 bool event_take_back_group(struct thread *thread, int fd);
 
 /*
- * The BPF program at @program is to run when @event, at @fd, overflows, which it does in the kernel:
- * so the event becomes the kernel's under its number. EINVAL when the kernel has no such event.
+ * The BPF program at @program is to run when @event, at @fd, overflows, which it does in the
+ * kernel: so the event becomes the kernel's under its number. EINVAL when the kernel has no such
+ * event.
  */
 int64_t event_hand_over(struct thread *thread, int fd, uint64_t event, uint64_t program);
 

@@ -21,7 +21,8 @@ static const uint32_t wishes[SETS] = {
 	POLLPRI,
 };
 
-/* Of @nr descriptors each, of @words words; those that were seen are made from those that are wanted. */
+/* Of @nr descriptors each, of @words words; those that were seen are made from those that are
+ * wanted. */
 struct sets {
 	uint32_t nr, words;
 	uint64_t *wanted[SETS], *seen[SETS];

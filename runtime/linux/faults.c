@@ -200,7 +200,8 @@ static bool leave_out(struct faults *faults)
 	return any;
 }
 
-/* All faults since they were counted last, a moment ago, were the runtime's own: it begins to watch. */
+/* All faults since they were counted last, a moment ago, were the runtime's own: it begins to
+ * watch. */
 static void leave_out_own(struct thread *thread)
 {
 	unsigned int tries = 0;
@@ -305,8 +306,8 @@ static bool is_own(const struct record *record)
 	return map_has_own(record->address, record->address + 1);
 }
 
-/* Returns whether there was anything. @own goes up by how many were the runtime's own, which have no
- * number. */
+/* Returns whether there was anything. @own goes up by how many were the runtime's own, which
+ * have no number. */
 static bool take(struct thread *thread, struct watch *w, uint64_t *own)
 {
 	const uint64_t head = __atomic_load_n(&w->page->data_head, __ATOMIC_ACQUIRE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where page faults were. getrusage(2) counts them and does not say; an event of the kernel's of
- * the thread itself does, where the kernel gives one. It is open while somebody samples page faults,
- * and a while longer.
+ * the thread itself does, where the kernel gives one. It is open while somebody samples page
+ * faults, and a while longer.
  */
 #ifndef RUNTIME_LINUX_FAULTS_H
 #define RUNTIME_LINUX_FAULTS_H
@@ -28,8 +28,8 @@ void faults_drain(struct thread *thread);
 /* Whether a KICK_SIGNAL to the caller tells of one. */
 bool faults_tell(const struct task *task, const siginfo_t *info);
 
-/* Before an exec what the caller had is counted; faults from then on, until the program begins, were
- * not its own. */
+/* Before an exec what the caller had is counted; faults from then on, until the program begins,
+ * were not its own. */
 void faults_executing(struct thread *thread);
 void faults_not_executed(struct thread *thread);
 void faults_boot(struct thread *thread);
@@ -50,7 +50,8 @@ void faults_counted(struct task *task, enum core_kind kind, uint64_t value);
 bool faults_find(const struct task *task, enum core_kind kind, uint64_t number,
 		 struct core_cause *cause);
 
-/* The thread ends, or will execute another image; or it is the child of fork(2), which has none of the kernel's mappings. */
+/* The thread ends, or will execute another image; or it is the child of fork(2), which has none
+ * of the kernel's mappings. */
 void faults_end(struct task *task);
 void faults_forked(struct task *task);
 

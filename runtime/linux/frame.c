@@ -71,7 +71,8 @@ static void registers_to(const struct regs *from, struct sigcontext_64 *to)
 	};
 }
 
-/* Where the frame's state goes, @size bytes; the frame itself is below. 0: the alternate stack is full. */
+/* Where the frame's state goes, @size bytes; the frame itself is below. 0: the alternate stack
+ * is full. */
 static uint64_t place(const struct task *task, uint64_t rsp, bool may_change, size_t size,
 		      uint64_t *state)
 {

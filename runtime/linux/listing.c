@@ -30,8 +30,8 @@ struct entry {
 	char rest[30];
 };
 
-/* The path of a folder of /proc, with room for the name of a descriptor; returns where its last part begins, with the
- * slash, or NULL: it is another folder. */
+/* The path of a folder of /proc, with room for the name of a descriptor; returns where its last
+ * part begins, with the slash, or NULL: it is another folder. */
 static char *read_path(uint64_t fd, char *path, size_t size)
 {
 	struct statfs fs;

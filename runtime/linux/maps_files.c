@@ -25,7 +25,8 @@
 #include "runtime/string.h"
 #include "runtime/sys.h"
 
-/* Open at a time, and read from their beginnings again. Of more each is what it was when it was opened. */
+/* Open at a time, and read from their beginnings again. Of more each is what it was when it was
+ * opened. */
 enum { FILES = 16, PATH = 64 };
 
 struct file {
@@ -255,8 +256,8 @@ static void drop(struct file *file)
 }
 
 /*
- * Without the lock, which is held while a view is written: nobody else who reads is to wait for that. What is
- * not there yet, its number nobody has been told.
+ * Without the lock, which is held while a view is written: nobody else who reads is to wait for
+ * that. What is not there yet, its number nobody has been told.
  */
 static bool may_be(int fd)
 {
@@ -356,8 +357,8 @@ static struct file *find(int fd)
 	return file;
 }
 
-/* Whether what was written when it was opened is what the kernel would say now. What pages there are changes without
- * calls. */
+/* Whether what was written when it was opened is what the kernel would say now. What pages there
+ * are changes without calls. */
 static bool is_new(const struct file *file)
 {
 	return !file->read && file->changes == __atomic_load_n(&changes, __ATOMIC_RELAXED) &&

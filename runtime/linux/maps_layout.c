@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Another process is asked by reading its memory, as the kernel lets those do who may trace it: it has the same
- * variables as this one, as far from the beginning of its tally-rt, which is what its maps tell. It goes on
- * meanwhile, so that what is read may have been changing, and is read again.
+ * Another process is asked by reading its memory, as the kernel lets those do who may trace it: it
+ * has the same variables as this one, as far from the beginning of its tally-rt, which is what its
+ * maps tell. It goes on meanwhile, so that what is read may have been changing, and is read again.
  */
 #include "runtime/linux/maps_layout.h"
 
@@ -75,8 +75,9 @@ static bool read_memory(int pid, void *to, const void *variable, uint64_t base, 
 }
 
 /*
- * Whether it is a map, and of a process that has tally-rt at @base. In the middle of a change, at which its thread
- * may stay for long, some range is there twice, or has one end of the next: it can be searched all the same.
+ * Whether it is a map, and of a process that has tally-rt at @base. In the middle of a change, at
+ * which its thread may stay for long, some range is there twice, or has one end of the next: it can
+ * be searched all the same.
  */
 static bool is_sound(const struct maps_layout *layout, uint64_t base)
 {

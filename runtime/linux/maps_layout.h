@@ -20,11 +20,12 @@ struct maps_known {
 /* Whether that is this process, be it by the number of one of its threads. */
 bool maps_is_own(int pid);
 
-/* What is known now of this process, or of another one of the run that lets itself be read. maps_known_free()
- * afterwards. */
+/* What is known now of this process, or of another one of the run that lets itself be read.
+ * maps_known_free() afterwards. */
 bool maps_known_of(int pid, struct maps_known *known);
 
-/* Whether nothing has changed since: then that is what goes with what the kernel has said meanwhile. */
+/* Whether nothing has changed since: then that is what goes with what the kernel has said
+ * meanwhile. */
 bool maps_known_still(const struct maps_known *known);
 
 void maps_known_free(struct maps_known *known);

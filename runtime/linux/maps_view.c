@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A mapping is held back until the next one is there, with which it may be one; and, in smaps, until all of
- * its fields are.
+ * A mapping is held back until the next one is there, with which it may be one; and, in smaps,
+ * until all of its fields are.
  */
 #include "runtime/linux/maps_view.h"
 
@@ -194,8 +194,8 @@ static void write_permissions(char perms[5], uint64_t prot, char shared)
 	perms[4] = '\0';
 }
 
-/* What the kernel has otherwise than the program has asked for is the runtime's doing only where it is what the
- * runtime does. */
+/* What the kernel has otherwise than the program has asked for is the runtime's doing only where
+ * it is what the runtime does. */
 static void permissions_of(const struct maps_mapping *line, const struct range *range,
 			   char perms[5])
 {
@@ -242,8 +242,8 @@ static void change_flags(struct maps_field *field, const char perms[5])
 }
 
 /*
- * Of a mapping that is shown in pieces the first has all that the kernel has counted, so that sums are
- * right.
+ * Of a mapping that is shown in pieces the first has all that the kernel has counted, so that sums
+ * are right.
  */
 static struct maps_field field_of(const struct maps_view *view, size_t i, uint64_t size,
 				  const char perms[5])
@@ -260,8 +260,8 @@ static struct maps_field field_of(const struct maps_view *view, size_t i, uint64
 	return field;
 }
 
-/* Whether that goes on with what is shown: of one mapping of the kernel's, or parted by permissions that
- * are the runtime's. */
+/* Whether that goes on with what is shown: of one mapping of the kernel's, or parted by
+ * permissions that are the runtime's. */
 static bool goes_on(const struct maps_view *view, uint64_t start, const char perms[5],
 		    const char *name)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * /proc/PID/maps, smaps and numa_maps as the program would have them without the runtime: what is the
- * runtime's is not there, code has the permissions that the program gave it, and what only these have
- * cut is one mapping again. Line by line, from what the kernel says.
+ * /proc/PID/maps, smaps and numa_maps as the program would have them without the runtime: what is
+ * the runtime's is not there, code has the permissions that the program gave it, and what only
+ * these have cut is one mapping again. Line by line, from what the kernel says.
  */
 #ifndef RUNTIME_LINUX_MAPS_VIEW_H
 #define RUNTIME_LINUX_MAPS_VIEW_H

@@ -108,7 +108,8 @@ static void test_what_is_hidden(void **state)
 	const struct maps_layout layout = LAYOUT();
 
 	(void)state;
-	/* Whole; in the middle of one of the kernel's; from the middle of one to that of another. */
+	/* Whole; in the middle of one of the kernel's; from the middle of one to that of
+	 * another. */
 	expect(&layout,
 	       "00020000-00030000 rw-p 00000000 00:00 0 \n"
 	       "00040000-00043000 rw-p 00000000 00:00 0 \n"

@@ -261,8 +261,8 @@ void *memory_more(size_t size, bool code)
 	return code ? allocate_low_code(size) : memory_allocate(size, 0);
 }
 
-/* Whether pages from @start to @end are there now. Kernels before 5.14 and gVisor do not know how, which
- * the first answer tells: each call is dear there. */
+/* Whether pages from @start to @end are there now. Kernels before 5.14 and gVisor do not know
+ * how, which the first answer tells: each call is dear there. */
 static bool populate(uint64_t start, uint64_t end, int advice)
 {
 	static bool unknown;

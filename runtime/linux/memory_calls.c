@@ -308,8 +308,8 @@ int64_t sys_mremap(struct thread *thread, struct syscall *call)
 }
 
 /*
- * Advice may empty pages of their contents. As with the kernel a hole does not keep what is behind it from
- * being advised; anything else that is wrong does.
+ * Advice may empty pages of their contents. As with the kernel a hole does not keep what is behind
+ * it from being advised; anything else that is wrong does.
  */
 static int64_t advise(uint64_t start, uint64_t end, uint64_t advice, bool hole)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mlockall(2), by which all of the program's memory is to be there. The runtime's is mostly room: of that
- * the kernel locks what is there already, or gets used (MCL_ONFAULT).
+ * mlockall(2), by which all of the program's memory is to be there. The runtime's is mostly room:
+ * of that the kernel locks what is there already, or gets used (MCL_ONFAULT).
  */
 #ifndef RUNTIME_LINUX_MEMORY_LOCKED_H
 #define RUNTIME_LINUX_MEMORY_LOCKED_H

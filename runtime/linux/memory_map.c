@@ -30,8 +30,8 @@ static size_t find(uint64_t at)
 }
 
 /*
- * All as it was before the change that is being made, while a child of vfork(2) is there: it changes
- * its parent's map, and may be killed in the middle of moving it.
+ * All as it was before the change that is being made, while a child of vfork(2) is there: it
+ * changes its parent's map, and may be killed in the middle of moving it.
  */
 static _Alignas(PAGE) struct range before_ranges[MAP_RANGES_MAX];
 
@@ -113,8 +113,8 @@ static bool continues(const struct range *a, const struct range *b)
 	       (!is_of_file(a) || a->offset + (a->end - a->start) == b->offset);
 }
 
-/* Joins what need not be apart, from the range before @start to the one behind @end: the end of each change but
- * of those that remove. */
+/* Joins what need not be apart, from the range before @start to the one behind @end: the end of
+ * each change but of those that remove. */
 static void join(uint64_t start, uint64_t end)
 {
 	size_t i = find(start);

@@ -29,8 +29,8 @@ struct range {
 /* memory.c: @range has what @fd has from @offset on. */
 void memory_identify(struct range *range, int fd, uint64_t offset);
 
-/* The same for what became executable after it was mapped, from @start to @end: by what the kernel says, and
- * so slowly. With the translator locked. */
+/* The same for what became executable after it was mapped, from @start to @end: by what the
+ * kernel says, and so slowly. With the translator locked. */
 void memory_identify_mapped(uint64_t start, uint64_t end);
 
 /* The range around @at; the first that ends behind @at; the next; NULL when there is none. */
@@ -46,15 +46,16 @@ struct range *map_cut(uint64_t start, uint64_t end);
 void map_join(uint64_t start, uint64_t end);
 
 /*
- * From *@at on, up to @end, the next piece without anything of the runtime's: for the program there is a
- * hole where that lies. With the translator locked.
+ * From *@at on, up to @end, the next piece without anything of the runtime's: for the program there
+ * is a hole where that lies. With the translator locked.
  */
 bool map_next_piece(uint64_t *at, uint64_t end, uint64_t *to);
 
 bool map_has(uint64_t start, uint64_t end);
 bool map_has_own(uint64_t start, uint64_t end);
 
-/* With the translator locked: who may have been changing it, a child of vfork(2), has been killed. */
+/* With the translator locked: who may have been changing it, a child of vfork(2), has been
+ * killed. */
 void map_interrupted(void);
 
 /* Where the map lies, for who reads that of another process, too. */

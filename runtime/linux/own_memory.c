@@ -4,8 +4,8 @@
  * meanwhile reads again. So a thread that was interrupted in the middle of a change finds what was
  * before it.
  *
- * A piece is added when it has been mapped. Who has asked before that, of memory that was nobody's, and
- * writes after it, writes to it all the same.
+ * A piece is added when it has been mapped. Who has asked before that, of memory that was nobody's,
+ * and writes after it, writes to it all the same.
  */
 #include "runtime/linux/own_memory.h"
 
@@ -13,8 +13,8 @@
 
 #include "runtime/linux/memory.h"
 
-/* The runtime's memory lies together (apart.c): of a thousand threads the slots are one piece. What has no
- * room here is not protected. */
+/* The runtime's memory lies together (apart.c): of a thousand threads the slots are one piece.
+ * What has no room here is not protected. */
 enum { PIECES = 4096 };
 
 struct piece {

@@ -80,7 +80,8 @@ static void has_nothing_elsewhere(void **state)
 	assert_false(own_has(address(1), 1));
 }
 
-/* More pieces than there is room for: what has been told of is there, and what was taken out is not. */
+/* More pieces than there is room for: what has been told of is there, and what was taken out is
+ * not. */
 static void forgets_what_has_no_room(void **state)
 {
 	enum { MANY = 5000 };

@@ -16,9 +16,9 @@ enum { ARGS = 6 };
 #define BUFFER(arg) (AT(arg) | AT((arg) + ARGS))
 
 /*
- * Not what is about the memory map, which has a hole there (memory_calls.c). Nor what is an address for
- * some operations only and may have that value as a number for others; and what lies in memory, as
- * vectors do, is not looked at.
+ * Not what is about the memory map, which has a hole there (memory_calls.c). Nor what is an address
+ * for some operations only and may have that value as a number for others; and what lies in memory,
+ * as vectors do, is not looked at.
  */
 static const uint16_t arguments[] = {
 	[__NR_accept] = AT(1) | AT(2),
@@ -246,8 +246,8 @@ static uint64_t nowhere(uint64_t address)
 }
 
 /*
- * Requests that say which way they copy have an address, and so have those of terminals and sockets, which are
- * older than that.
+ * Requests that say which way they copy have an address, and so have those of terminals and
+ * sockets, which are older than that.
  */
 static bool has_address(uint32_t request)
 {

@@ -36,8 +36,8 @@ struct installed {
 #define ALLOW		    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 /*
- * What comes from the runtime's text is allowed, but for the program's own. Should the text lie across a
- * multiple of 4 GiB, only what comes from the lower side is.
+ * What comes from the runtime's text is allowed, but for the program's own. Should the text lie
+ * across a multiple of 4 GiB, only what comes from the lower side is.
  */
 static void make_prefix(struct sock_filter *to)
 {
@@ -92,7 +92,8 @@ static void join(struct task *task, void *first)
 		put_under(task, self->seccomp);
 }
 
-/* A filter that cannot be kept gets to the kernel as it is, which also finds what is wrong with it. */
+/* A filter that cannot be kept gets to the kernel as it is, which also finds what is wrong with
+ * it. */
 static int64_t filter(struct thread *thread, struct syscall *call, uint64_t flags)
 {
 	const bool gives_listener = flags & SECCOMP_FILTER_FLAG_NEW_LISTENER;
@@ -192,7 +193,8 @@ int64_t seccomp_refused(struct thread *thread, const struct syscall *call)
 
 	if (thread->task->seccomp != &strict)
 		return syscall_pass(thread, call);
-	/* From there on whoever reads the time stamp counter gets a SIGSEGV, and syscall_pass() does. */
+	/* From there on whoever reads the time stamp counter gets a SIGSEGV, and syscall_pass()
+	 * does. */
 	sys(__NR_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
 	return sys(call->number, args[0], args[1], args[2], args[3], args[4], args[5]);
 }

@@ -95,7 +95,8 @@ static bool add(uint64_t at, int much)
 {
 	int16_t value;
 
-	/* As the kernel, which leaves alone what would be negative: the program has written to it. */
+	/* As the kernel, which leaves alone what would be negative: the program has written to
+	 * it. */
 	if (copy_in(&value, at, sizeof(value)) || value + much < 0)
 		return false;
 	value = (int16_t)(value + much);

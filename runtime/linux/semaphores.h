@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters in the program's own memory, two bytes each, that say to it how many look at a probe, so that it
- * does there what it would leave out: attr.ref_ctr_offset, the semaphores of statically defined
- * probes. They are one higher while this process has such an event.
+ * Counters in the program's own memory, two bytes each, that say to it how many look at a probe, so
+ * that it does there what it would leave out: attr.ref_ctr_offset, the semaphores of statically
+ * defined probes. They are one higher while this process has such an event.
  */
 #ifndef RUNTIME_LINUX_SEMAPHORES_H
 #define RUNTIME_LINUX_SEMAPHORES_H

@@ -120,8 +120,8 @@ static void redirect(struct thread *thread, const siginfo_t *info, struct sigcon
 		return; /* the state that rt_sigreturn was to restore is no good */
 	if (is_fault(info))
 		broken(info->si_signo, rip, info);
-	/* At the very instruction, it has most likely been made, and the kernel makes it again: so would
-	 * the program, and come to its breakpoint again. */
+	/* At the very instruction, it has most likely been made, and the kernel makes it again:
+	 * so would the program, and come to its breakpoint again. */
 	if (syscall_was_made(rip + 2))
 		thread->touches.passed = 0;
 	syscall_not_made(&rip);

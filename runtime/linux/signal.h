@@ -160,8 +160,8 @@ static inline uint8_t (*fpu_vectors(uint64_t state))[16]
 	return (uint8_t(*)[16])(state + 160);
 }
 
-/* The state as the kernel lays it out in a frame, up to FPU_STATE_MAX bytes. Returns how many, with the
- * word behind that says that it is whole. */
+/* The state as the kernel lays it out in a frame, up to FPU_STATE_MAX bytes. Returns how many,
+ * with the word behind that says that it is whole. */
 size_t fpu_save(void *state);
 /* What a signal handler begins with. */
 void fpu_reset(void);

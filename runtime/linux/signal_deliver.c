@@ -93,8 +93,9 @@ static bool can_be_forced(const struct signal_note *note, const struct signal_ac
 }
 
 /*
- * Who is told that a signal has ended a child finds that in its rings: the kernel writes the child's
- * PERF_RECORD_EXIT before. A child that ends by itself has done so, too; of others the monitor does.
+ * Who is told that a signal has ended a child finds that in its rings: the kernel writes the
+ * child's PERF_RECORD_EXIT before. A child that ends by itself has done so, too; of others the
+ * monitor does.
  */
 static void settle_killed(const siginfo_t *info)
 {

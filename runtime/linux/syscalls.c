@@ -139,7 +139,8 @@ int64_t syscall_pass(struct thread *thread, const struct syscall *call)
 
 	if (thread->events.switches)
 		switches_before(thread);
-	/* What the kernel does for the program is no time of the program's; events may come meanwhile. */
+	/* What the kernel does for the program is no time of the program's; events may come
+	 * meanwhile. */
 	if (thread->page)
 		core_clock_stop(&thread->events);
 	result = syscall_pass_asm(call, &thread->pending);
@@ -199,8 +200,8 @@ static int64_t make(struct thread *thread, struct syscall *call)
 }
 
 /*
- * A call that was given up for a reason of the runtime's own, of which the program does not hear, is
- * made again from here: were its instruction executed again, it would count once more.
+ * A call that was given up for a reason of the runtime's own, of which the program does not hear,
+ * is made again from here: were its instruction executed again, it would count once more.
  */
 static bool was_only_kicked(struct thread *thread)
 {

@@ -41,8 +41,8 @@ static uint64_t find_name_space(struct thread *thread)
 	return found ? found : 1UL << 63 | arena_owner(thread);
 }
 
-/* Who watches the run from where it began knows the thread by other numbers, which only the monitor can
- * tell. Without one its own are all that there are. */
+/* Who watches the run from where it began knows the thread by other numbers, which only the
+ * monitor can tell. Without one its own are all that there are. */
 static void need_first_numbers(const struct thread *thread, struct core_task *task)
 {
 	const struct control_message message = {

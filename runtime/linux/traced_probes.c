@@ -204,8 +204,8 @@ static int64_t become(struct event_request *request, const struct traced *probe)
 	struct perf_event_attr *attr = &request->attr.attr;
 	const uint64_t id = attr->config;
 
-	/* Nobody tells from which folder it was found; nor, when it is gone, which file it was, that some may still
-	 * execute. The kernel knows, but meets nothing. */
+	/* Nobody tells from which folder it was found; nor, when it is gone, which file it was,
+	 * that some may still execute. The kernel knows, but meets nothing. */
 	if (*probe->path != '/' || !find_file(probe, &request->target.file))
 		return -EOPNOTSUPP;
 	/* Nobody reads registers and memory for them: better none than wrong ones. */

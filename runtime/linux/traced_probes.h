@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Uprobes that the tracing directory has (uprobe_events), as `perf probe` places them. The kernel
- * puts its breakpoint into code that is executed elsewhere in a run, so a tracepoint of such a probe
- * is an event of the run's own unit of probes.
+ * puts its breakpoint into code that is executed elsewhere in a run, so a tracepoint of such a
+ * probe is an event of the run's own unit of probes.
  */
 #ifndef RUNTIME_LINUX_TRACED_PROBES_H
 #define RUNTIME_LINUX_TRACED_PROBES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The time stamp counter, by which tasks are timed. A thread may have it that whoever reads it gets a
- * SIGSEGV (PR_SET_TSC): the runtime does so where nobody sees it.
+ * The time stamp counter, by which tasks are timed. A thread may have it that whoever reads it gets
+ * a SIGSEGV (PR_SET_TSC): the runtime does so where nobody sees it.
  */
 #ifndef RUNTIME_LINUX_TSC_H
 #define RUNTIME_LINUX_TSC_H

@@ -46,8 +46,8 @@ static bool is_same_call(const struct call *a, const struct call *b)
 
 /*
  * Calls of which nobody has seen the return, by longjmp(3) or exceptions. A function that is left
- * by a jump to another one, which returns for both, is no such: but if it comes to itself again from
- * there, it is taken for one that has been called anew.
+ * by a jump to another one, which returns for both, is no such: but if it comes to itself again
+ * from there, it is taken for one that has been called anew.
  */
 static void forget_left(struct returns *returns, const struct call *call)
 {
@@ -67,8 +67,8 @@ static void forget_left(struct returns *returns, const struct call *call)
 }
 
 /*
- * What an earlier return has left is not this one's. Nothing else is touched: who comes here by a jump,
- * as a function in a loop from its beginning on, may keep something below the stack.
+ * What an earlier return has left is not this one's. Nothing else is touched: who comes here by a
+ * jump, as a function in a loop from its beginning on, may keep something below the stack.
  */
 static void wipe_trace(struct thread *thread, uint64_t slot)
 {
@@ -91,8 +91,8 @@ static bool is_call(uint64_t at, uint64_t length)
 	       insn_is_call(&insn) && insn.length == length;
 }
 
-/* Code stops at calls as well that return to @back, so that it is seen who calls from there again. Bytes
- * that happen to look like one, amid others, are not executed. */
+/* Code stops at calls as well that return to @back, so that it is seen who calls from there
+ * again. Bytes that happen to look like one, amid others, are not executed. */
 static bool stop_at_calls(uint64_t back)
 {
 	static _Alignas(PAGE) uint64_t known[KNOWN];
@@ -171,9 +171,9 @@ static bool returned(struct thread *thread, uint64_t pc)
 }
 
 /*
- * At a call: who has called from here, with the stack as it is, and has not returned never will. What is
- * called now, as the next of an interpreter's functions after one that was left by longjmp(3), returns to
- * the same place by a return.
+ * At a call: who has called from here, with the stack as it is, and has not returned never will.
+ * What is called now, as the next of an interpreter's functions after one that was left by
+ * longjmp(3), returns to the same place by a return.
  */
 static void call_anew(const struct thread *thread, uint64_t pc)
 {

@@ -2,8 +2,8 @@
 /*
  * Probes of files, as events of the unit `uprobe` place them: what the kernel does by breakpoints
  * in the program's code is done by stops in what is made of that (translate/stops.h). A probe is
- * known by file and offset; where it is mapped the memory map says, as far as the kernel would probe
- * it: privately and not writable.
+ * known by file and offset; where it is mapped the memory map says, as far as the kernel would
+ * probe it: privately and not writable.
  */
 #include "runtime/linux/uprobes.h"
 
@@ -34,8 +34,8 @@ static bool stop_at(uint64_t at)
 	return !crowded;
 }
 
-/* Room is left for probes in what others map: nobody tells the threads that have them already that stops
- * have become too many. */
+/* Room is left for probes in what others map: nobody tells the threads that have them already
+ * that stops have become too many. */
 bool uprobes_stop_at_return(uint64_t at)
 {
 	crowded |= translate_stops_left() <= PLACES_MAX;

@@ -50,8 +50,8 @@ struct entry {
 		name, VIRTUAL_FILE, 0, text                                                        \
 	}
 
-/* The first are ours whatever the kernel has: what it has under those names is another processor, or puts
- * breakpoints into code that is not what is executed. */
+/* The first are ours whatever the kernel has: what it has under those names is another
+ * processor, or puts breakpoints into code that is not what is executed. */
 enum { OURS = 4 };
 
 static const struct entry devices[] = {

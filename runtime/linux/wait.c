@@ -96,8 +96,8 @@ int64_t sys_wait4(struct thread *thread, struct syscall *call)
 		if (result || !child.si_pid)
 			return result;
 		settle_if_ended(&child);
-		/* Not so that a signal would come first: a handler may wait, too, and natively it is
-		 * called when this has. */
+		/* Not so that a signal would come first: a handler may wait, too, and natively
+		 * it is called when this has. */
 		result = sys(__NR_wait4, child.si_pid, call->args[1], options | WNOHANG,
 			     call->args[3]);
 		/* Or another thread has been faster. */

@@ -38,8 +38,8 @@ bool window_boot(size_t code, size_t program, size_t align, uint64_t *code_at,
  */
 uint64_t window_hint(size_t size);
 
-/* Where more caches may lie, from the end on; and that one lies at @start, which is the end now. For
- * one at a time. */
+/* Where more caches may lie, from the end on; and that one lies at @start, which is the end now.
+ * For one at a time. */
 struct window_room {
 	uint64_t start, end;
 };

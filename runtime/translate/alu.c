@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The processor is asked: by the same instruction on registers, and with the same flags before, so
- * that flags that the manuals leave undefined are what they are there, too: Intel's make something of
- * most, AMD's leave some alone.
+ * that flags that the manuals leave undefined are what they are there, too: Intel's make something
+ * of most, AMD's leave some alone.
  */
 #include "runtime/translate/alu.h"
 

@@ -20,7 +20,8 @@ typedef void alu_operation(uint64_t *a, uint64_t b, unsigned int size, uint64_t 
 enum { ALU_ADD, ALU_AND = 4, ALU_SUB, ALU_CMP = 7 };
 extern alu_operation *const alu_operations[8];
 
-/* Rotations and shifts, as instructions number them, if alu_shifts() has it; @constant: not by cl. */
+/* Rotations and shifts, as instructions number them, if alu_shifts() has it; @constant: not by
+ * cl. */
 bool alu_shifts(unsigned int which);
 void alu_shift(unsigned int which, uint64_t *a, uint64_t by, unsigned int size, bool constant,
 	       uint64_t *flags);

@@ -253,8 +253,8 @@ void cache_disconnect(struct cache *cache);
 /* Forgets everything. Nobody is inside. */
 void cache_empty(struct cache *cache);
 
-/* It is empty, and from now on of code that does what @does says; with memory for blocks, if that is
- * traced. Nobody is inside. */
+/* It is empty, and from now on of code that does what @does says; with memory for blocks, if
+ * that is traced. Nobody is inside. */
 void cache_become(struct cache *cache, const struct instrumentation *does);
 
 /* Of a fragment that is not published yet. */

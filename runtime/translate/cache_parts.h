@@ -5,7 +5,8 @@
 
 #include "runtime/translate/cache.h"
 
-/* @id, of which all exits lead somewhere, is found by its address, and by returns and jumps to it. */
+/* @id, of which all exits lead somewhere, is found by its address, and by returns and jumps to
+ * it. */
 void cache_publish_entry(struct cache *cache, uint32_t id);
 
 /* It is found no more; exits that lead to it do as before. */

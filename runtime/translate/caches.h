@@ -26,7 +26,8 @@ uint32_t cache_inside(const struct cache *cache);
  * there are CACHES_MAX. */
 struct cache *caches_add(const struct instrumentation *does);
 
-/* @cache, which nobody uses, is one that does what @does says. The same; false: there is no memory. */
+/* @cache, which nobody uses, is one that does what @does says. The same; false: there is no
+ * memory. */
 bool caches_change(struct cache *cache, const struct instrumentation *does);
 
 static inline bool caches_same(const struct instrumentation *a, const struct instrumentation *b)

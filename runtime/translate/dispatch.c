@@ -319,8 +319,8 @@ static bool drain(struct thread *thread)
 	       !core_task_changed(&thread->events) && !is_due(thread);
 }
 
-/* The instruction where the thread is has not been executed; one that has led there, without code of
- * its own, has. */
+/* The instruction where the thread is has not been executed; one that has led there, without
+ * code of its own, has. */
 static void still_to_come(struct thread *thread)
 {
 	if (thread->branches.pc == thread->regs.rip)
@@ -403,8 +403,9 @@ void translate_left(struct thread *thread)
 	tracer_drain(thread);
 	come_out(thread);
 	instrument_go_home(thread);
-	/* Code is compared before it stops: who finds it stale has come there once more. Who goes in
-	 * behind a stop may find at once that a counter is due; behind something else he has come there again. */
+	/* Code is compared before it stops: who finds it stale has come there once more. Who
+	 * goes in behind a stop may find at once that a counter is due; behind something else he
+	 * has come there again. */
 	if (thread->exit == EXIT_DRAIN || target.kind == EXIT_DUE)
 		translate_not_passed(thread, &thread->regs);
 	else if (target.kind != EXIT_STOP)

@@ -12,7 +12,8 @@ struct cache;
 /* Operands of a fragment that are compared. */
 enum { FILTER_SITES = 96 };
 
-/* What need not be compared again: from so far behind what a register has at the moment, 128 bytes. */
+/* What need not be compared again: from so far behind what a register has at the moment, 128
+ * bytes. */
 struct filter_known {
 	uint16_t registers;
 	int32_t from[16];
@@ -34,8 +35,8 @@ bool filter_may_enter(const struct builder *b);
 void filter_before(struct builder *b);
 void filter_after(struct builder *b);
 
-/* At the beginning of a fragment, of its flags. And: what the code at @offset, where the program is at @pc,
- * has let through has touched nothing. With the translator locked. */
+/* At the beginning of a fragment, of its flags. And: what the code at @offset, where the program
+ * is at @pc, has let through has touched nothing. With the translator locked. */
 unsigned int filter_flags(struct cache *cache, uint64_t pc);
 void filter_was_wrong(struct cache *cache, uint32_t offset, uint64_t pc);
 

@@ -5,7 +5,8 @@
 /* As ModRM.reg numbers them. */
 enum { SEGMENT_FS = 4, SEGMENT_GS = 5 };
 
-/* Not what has the prefix for nothing, as a push. Of FS insn_effects() says which operand it is about. */
+/* Not what has the prefix for nothing, as a push. Of FS insn_effects() says which operand it is
+ * about. */
 static bool has_memory_in_gs(const struct insn *insn)
 {
 	struct insn by_fs = *insn;

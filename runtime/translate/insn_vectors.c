@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Which vector registers an instruction may use, by its opcode: x86.tab tells of general ones alone. */
+/* Which vector registers an instruction may use, by its opcode: x86.tab tells of general ones
+ * alone. */
 #include "runtime/translate/shape.h"
 
 /* Opcodes of the maps of legacy SSE that have vector operands; some of those of 0f have others. */

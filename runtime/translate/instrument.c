@@ -6,9 +6,9 @@
  * becomes another; where all are in use, and where there is no memory for more, there are some that
  * do everything.
  *
- * A thread that finds a cache says first that it may use it (lookup_next), and then looks whether it
- * may be about to become another; who makes it another says that first (cache->changes), and then
- * looks who may use it. So one of both sees the other at least.
+ * A thread that finds a cache says first that it may use it (lookup_next), and then looks whether
+ * it may be about to become another; who makes it another says that first (cache->changes), and
+ * then looks who may use it. So one of both sees the other at least.
  */
 #include "runtime/translate/instrument.h"
 
@@ -28,9 +28,9 @@ static uint64_t times;
 /* ---- sets ---- */
 
 /*
- * The last caches do everything, for whoever comes too late for his own: all that is counted without
- * the model, seldom looked at and finely; every kind and every extra, but for breakpoints, and with
- * them; and the same slowly, for single steps, and for what may touch something.
+ * The last caches do everything, for whoever comes too late for his own: all that is counted
+ * without the model, seldom looked at and finely; every kind and every extra, but for breakpoints,
+ * and with them; and the same slowly, for single steps, and for what may touch something.
  */
 #define ALL_KINDS (CORE_KIND_BIT(CORE_HARDWARE_KINDS) - 1)
 
@@ -79,8 +79,8 @@ static bool is_everything(const struct instrumentation *does)
 }
 
 /*
- * Of one instruction that may touch what is watched, where code does what @does says: there are few,
- * and none takes flags for it where the code does not.
+ * Of one instruction that may touch what is watched, where code does what @does says: there are
+ * few, and none takes flags for it where the code does not.
  */
 static struct instrumentation alone(const struct instrumentation *does)
 {
@@ -182,7 +182,8 @@ static struct cache *lightest(const struct instrumentation *does)
 
 /* ---- making caches ---- */
 
-/* What is found alone where code filters is never another as long as somebody may run in that code. */
+/* What is found alone where code filters is never another as long as somebody may run in that
+ * code. */
 static bool needs(const struct lookup *lookup, const struct cache *cache)
 {
 	const struct cache *uses = (const struct cache *)lookup;
@@ -375,7 +376,8 @@ static void go(struct thread *thread, struct cache *cache)
 	settle(thread, cache);
 }
 
-/* The memory that is missing may be that of the cache where it is, if nobody else is there. Else it stays. */
+/* The memory that is missing may be that of the cache where it is, if nobody else is there. Else
+ * it stays. */
 static struct cache *cache_instead(struct thread *thread, const struct instrumentation *does)
 {
 	struct cache *home = instrument_home(thread), *first = cache_number(0), *cache;
@@ -390,7 +392,8 @@ static struct cache *cache_instead(struct thread *thread, const struct instrumen
 	return cache;
 }
 
-/* Whether somebody has had to do with less than a cache of his own, or may have to: none has been made yet. */
+/* Whether somebody has had to do with less than a cache of his own, or may have to: none has
+ * been made yet. */
 static bool is_short = true;
 
 bool translate_is_short(void)

@@ -15,8 +15,8 @@ void instrument_begin(struct thread *thread);
  * instrument_interrupted() is to be called, and translate_unlock_all(). */
 bool instrument_inherit(struct thread *gone);
 
-/* With all of the translator's locks: who was making a cache another, or was about to, is gone. All are
- * empty. */
+/* With all of the translator's locks: who was making a cache another, or was about to, is gone.
+ * All are empty. */
 void instrument_interrupted(void);
 
 static inline struct cache *instrument_home(const struct thread *thread)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Nothing is written before everything has been read that may fault, and memory before registers. */
+/* Nothing is written before everything has been read that may fault, and memory before
+ * registers. */
 #include "runtime/translate/interpret.h"
 
 #include <stdbool.h>

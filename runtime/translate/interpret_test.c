@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Instructions as they are interpreted, held against the processor, which executes them step by step
- * in a child: random ones, and those of programs that are named. What is counted of them is held
- * against what code counts.
+ * Instructions as they are interpreted, held against the processor, which executes them step by
+ * step in a child: random ones, and those of programs that are named. What is counted of them is
+ * held against what code counts.
  *
  * Usage: test-interpret INSTRUCTIONS SEED PROGRAM...
  */
@@ -163,8 +163,9 @@ static bool is_amd(void)
 	return name == signature_AMD_ebx;
 }
 
-/* Flags of which the manuals say what the instruction does to them, or on which all processors agree
- * with themselves: a bit test is done in another way, and so is a rotation by a constant, but by AMD's. */
+/* Flags of which the manuals say what the instruction does to them, or on which all processors
+ * agree with themselves: a bit test is done in another way, and so is a rotation by a constant,
+ * but by AMD's. */
 static uint64_t known_flags(const uint8_t *code)
 {
 	struct insn insn;

@@ -77,9 +77,9 @@ void learned_forked(void)
 }
 
 /*
- * What is soon left again is not worth it. And code that comes out behind each instruction does so at
- * jumps as they find no arrivals: it must not get any, of whatever the cache with the same number is
- * in another process.
+ * What is soon left again is not worth it. And code that comes out behind each instruction does so
+ * at jumps as they find no arrivals: it must not get any, of whatever the cache with the same
+ * number is in another process.
  */
 static bool learns(const struct cache *cache)
 {

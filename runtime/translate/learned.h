@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What children of fork(2) had to translate goes with them, and the next child has to do it again: a
- * shell makes thousands, each of which ends in code that its parent never executes. So they write
+ * What children of fork(2) had to translate goes with them, and the next child has to do it again:
+ * a shell makes thousands, each of which ends in code that its parent never executes. So they write
  * down, in memory that they share, what they translate, and what two of them did the parent has
  * translated before there is a third.
  */

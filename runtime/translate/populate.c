@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The arrays of the cache are used from one end on. What the next fragment may need of each is there
- * before it is made, and something for the ones behind it: pages that are asked for together take
- * less time than a fault for each, and are no faults to those who count them.
+ * The arrays of the cache are used from one end on. What the next fragment may need of each is
+ * there before it is made, and something for the ones behind it: pages that are asked for together
+ * take less time than a fault for each, and are no faults to those who count them.
  */
 #include "runtime/translate/cache.h"
 #include "runtime/translate/kept.h"

@@ -96,7 +96,8 @@ static void alu_memory(void)
 	put_member(reg & 7, any_scratch());
 }
 
-/* REX.X and REX.B are of no effect; of addresses the lower half is used, where that is all of them. */
+/* REX.X and REX.B are of no effect; of addresses the lower half is used, where that is all of
+ * them. */
 static void alu_rip_relative(void)
 {
 	const unsigned int reg = any_reg();
@@ -281,7 +282,8 @@ static void repeated_string(void)
 	PUT(0xf3, any(2) ? 0xaa : 0xab);
 }
 
-/* add [r15 + reg * scale + ...], rcx, or the other way round; in 32 bits where that is all of it. */
+/* add [r15 + reg * scale + ...], rcx, or the other way round; in 32 bits where that is all of
+ * it. */
 static void indexed(void)
 {
 	const unsigned int reg = any_reg(), other = any_reg(), scale = any(4);

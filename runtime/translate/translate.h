@@ -30,8 +30,8 @@ struct translate_memory {
 	void *blocks; /* as code, but below 2 GiB; NULL: nothing is traced */
 };
 
-/* Once a process, before anything else here. A forked child goes on with its copy. Returns whether a
- * process before has left translations. */
+/* Once a process, before anything else here. A forked child goes on with its copy. Returns
+ * whether a process before has left translations. */
 bool translate_init(const struct translate_memory *memory);
 
 /* Makes a thread known that is about to run, and fills in the translator's members of it. */
@@ -202,9 +202,9 @@ void memory_populate(uint64_t start, uint64_t end);
 int memory_code(uint64_t pc, struct code_range *range);
 
 /*
- * The same for code that nobody is about to execute: whether there is some at @pc that cannot change
- * and can be read, be its file as long as it was. Asks for no more than a page behind it, and until
- * memory_looked_ahead() nothing else is code.
+ * The same for code that nobody is about to execute: whether there is some at @pc that cannot
+ * change and can be read, be its file as long as it was. Asks for no more than a page behind it,
+ * and until memory_looked_ahead() nothing else is code.
  */
 bool memory_look_ahead(uint64_t pc);
 void memory_looked_ahead(void);
@@ -226,8 +226,8 @@ void memory_watch(uint64_t start, uint64_t end);
 void linux_syscall(struct thread *thread);
 
 /*
- * The program called an address at which the kernel makes the call @number: makes it and returns to the
- * caller. False where that cannot be read.
+ * The program called an address at which the kernel makes the call @number: makes it and returns to
+ * the caller. False where that cannot be read.
  */
 bool linux_vsyscall(struct thread *thread, uint64_t number);
 
@@ -237,8 +237,8 @@ void linux_rdpmc(struct thread *thread, unsigned int length);
 /* int 0x80, the 32-bit way in, of that length, is at rip. */
 void linux_int80(struct thread *thread, unsigned int length);
 
-/* The thread, whose registers are @regs, has come out without having executed anything, or may have:
- * a breakpoint that it was about to pass over is still passed over, as RF says. */
+/* The thread, whose registers are @regs, has come out without having executed anything, or may
+ * have: a breakpoint that it was about to pass over is still passed over, as RF says. */
 void translate_not_passed(struct thread *thread, struct regs *regs);
 
 /* Before the instruction at a stop, and whenever a thread comes there. True: it has been told, so

@@ -12,7 +12,8 @@ bool recovers(uint64_t program);
 bool has_caches(uint64_t program);
 bool counts(uint64_t program);
 
-/* watch_test.c: what is watched is executed alone, whenever it is touched, and all steps are true. */
+/* watch_test.c: what is watched is executed alone, whenever it is touched, and all steps are
+ * true. */
 bool has_watching_caches(uint64_t program);
 bool watches(uint64_t program);
 bool watches_in_many(uint64_t program);

@@ -33,8 +33,8 @@ struct walk {
 #define INSTRUCTIONS CORE_KIND_BIT(CORE_INSTRUCTIONS)
 
 /*
- * Who wants a thread to be still waits for it here, too; it is in no cache that somebody may want to
- * empty. A full barrier, as for who goes inside: core/still.h.
+ * Who wants a thread to be still waits for it here, too; it is in no cache that somebody may want
+ * to empty. A full barrier, as for who goes inside: core/still.h.
  */
 static void come_in(struct thread *thread)
 {

@@ -18,7 +18,8 @@ ABI_CASE("errno.emfile", "RLIMIT_NOFILE is reached: EMFILE; a closed one makes r
 	CHECK_EQ(fd, -1);
 	CHECK_EQ(errno, EMFILE);
 	CHECK_CMP(last, ==, 39);
-	/* Before what is wrong with the rest, but not before what is checked without looking around. */
+	/* Before what is wrong with the rest, but not before what is checked without looking
+	 * around. */
 	CHECK_REFUSED(&attr, 0, -1, 1000, 0, EMFILE);
 	CHECK_REFUSED(&attr, 0x7ffffff0, -1, -1, 0, EMFILE);
 	CHECK_REFUSED(&attr, 0, 0x7ffffff0, -1, 0, EMFILE);

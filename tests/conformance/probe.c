@@ -141,7 +141,8 @@ ABI_CASE("probe.lifetime type.uprobe",
 	work_calls(2);
 }
 
-/* How a probe is met is the kernel's business; where it is by other code, the old one comes back. */
+/* How a probe is met is the kernel's business; where it is by other code, the old one comes
+ * back. */
 ABI_CASE("probe.lifetime type.uprobe", "the last close leaves the code as it was")
 {
 	struct perf_event_attr attr = own_uprobe(false);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Eight threads that initialize, look up, enumerate and encode at once, built with the thread sanitizer:
- * what it finds ends the program. Each thread checks what it gets against what one thread got alone.
+ * Eight threads that initialize, look up, enumerate and encode at once, built with the thread
+ * sanitizer: what it finds ends the program. Each thread checks what it gets against what one
+ * thread got alone.
  */
 #include <pthread.h>
 #include <stdbool.h>

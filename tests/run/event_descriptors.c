@@ -194,7 +194,8 @@ static void case_pass(void)
 	say("and behind its end: %d\n", count_of(fd) < 10);
 }
 
-/* An event that was only counted gets a ring: in user mode it becomes another one, which nobody is to see. */
+/* An event that was only counted gets a ring: in user mode it becomes another one, which nobody
+ * is to see. */
 static void case_a_ring_for_what_was_counted(void)
 {
 	const int fd = own_faults(), copy = fcntl(fd, F_DUPFD, 50);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Samples and ends of tracepoints that are in a group with breakpoints: natively both are the kernel's, which so
- * says what is right; in the run the one is the kernel's and the other is not. Nobody but the kernel, or the
- * monitor, brings the samples: who opened the event does nothing, or is no more.
+ * Samples and ends of tracepoints that are in a group with breakpoints: natively both are the
+ * kernel's, which so says what is right; in the run the one is the kernel's and the other is not.
+ * Nobody but the kernel, or the monitor, brings the samples: who opened the event does nothing, or
+ * is no more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,8 +46,8 @@ static struct perf_event_attr tracepoint(void)
 	return attr;
 }
 
-/* The tracepoint of @pid, by the kernel's number, in a group that a breakpoint leads, or that it leads
- * itself. */
+/* The tracepoint of @pid, by the kernel's number, in a group that a breakpoint leads, or that it
+ * leads itself. */
 static int open_of(pid_t pid, bool leads, int *other)
 {
 	struct perf_event_attr places = place_breakpoint(), calls = tracepoint();
@@ -158,7 +159,8 @@ static void wait_for_samples(int fd, const struct perf_event_mmap_page *page, in
 	say("%d samples\n", samples(page, id));
 }
 
-/* Who opened it has ended, or executes another program: one process measures, and another one reads. */
+/* Who opened it has ended, or executes another program: one process measures, and another one
+ * reads. */
 static void opened_by(bool executes)
 {
 	int pair[2], fd, status;
@@ -402,8 +404,8 @@ static void case_task_ends_while_who_reads_waits(void)
 	say_end("child", child);
 }
 
-/* A leader that has no descriptor any more goes on as long as it is mapped; then its members are by themselves,
- * and on. */
+/* A leader that has no descriptor any more goes on as long as it is mapped; then its members are
+ * by themselves, and on. */
 static void leader_ends(bool leads)
 {
 	struct perf_event_attr first = leads ? tracepoint() : place_breakpoint(),

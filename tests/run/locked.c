@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* mlockall(2) brings the program's memory, and not the room that the runtime has. Run by `tally run`. */
+/* mlockall(2) brings the program's memory, and not the room that the runtime has. Run by `tally
+ * run`. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Groups of what the kernel alone counts, tracepoints, and what it counts natively and the run does
- * itself: breakpoints on an instruction. Natively both are the kernel's, which so says what is right.
+ * itself: breakpoints on an instruction. Natively both are the kernel's, which so says what is
+ * right.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -499,7 +500,8 @@ static void case_executed(void)
 	call(5);
 }
 
-/* What cannot be known when they are opened: the leader goes, or the member is switched on later. */
+/* What cannot be known when they are opened: the leader goes, or the member is switched on
+ * later. */
 static void case_on_exec_otherwise(void)
 {
 	struct perf_event_attr first = breakpoint(), second = tracepoint();

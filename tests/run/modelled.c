@@ -235,8 +235,8 @@ static void ring(int number)
 }
 
 /*
- * A signal may come between the end of a string and what tells of it: the model goes no farther than
- * the string. All lie in one page.
+ * A signal may come between the end of a string and what tells of it: the model goes no farther
+ * than the string. All lie in one page.
  */
 static void strings(void **state)
 {
@@ -329,8 +329,8 @@ static void generations(void **state)
 }
 
 /*
- * load_by_fs(first, end, step): a load from the base of FS, which is set before each. What is at the
- * base of the C library's FS is its address.
+ * load_by_fs(first, end, step): a load from the base of FS, which is set before each. What is at
+ * the base of the C library's FS is its address.
  */
 void load_by_fs(const void *first, const void *end, unsigned long step);
 

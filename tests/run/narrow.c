@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Code that counts where memory below 2 GiB has room for little of it, or none: an error, or counts that
- * are right, for each set of events. Run by `tally run`. */
+/* Code that counts where memory below 2 GiB has room for little of it, or none: an error, or
+ * counts that are right, for each set of events. Run by `tally run`. */
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>

@@ -70,7 +70,8 @@ static int tell_places(char **argv)
 	return write(STDOUT_FILENO, &at, sizeof(at)) != sizeof(at);
 }
 
-/* Branches are predicted by where they lie, and lines found: it is the same whatever is measured. */
+/* Branches are predicted by where they lie, and lines found: it is the same whatever is
+ * measured. */
 static void places(void **state)
 {
 	static const uint64_t events[] = {PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_CPU_CYCLES,
@@ -87,7 +88,8 @@ static void places(void **state)
 	}
 }
 
-/* Programs want addresses below 2 GiB for themselves; of all files only those that may be code lie there. */
+/* Programs want addresses below 2 GiB for themselves; of all files only those that may be code
+ * lie there. */
 static void data_is_elsewhere(void **state)
 {
 	const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);

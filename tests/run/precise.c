@@ -322,8 +322,8 @@ static void tick(int signo)
 	ticks++;
 }
 
-/* However often the thread comes out of the code that executes the instruction, before it has: to be sampled,
- * or for a signal. */
+/* However often the thread comes out of the code that executes the instruction, before it has:
+ * to be sampled, or for a signal. */
 static void breakpoints_are_hit_once(void **state)
 {
 	enum { TIMES = 50000 };
@@ -364,8 +364,8 @@ static void breakpoints_are_hit_once(void **state)
 	close(fd);
 }
 
-/* At the head of a loop and within it, from before it is executed first and later on, in a child that inherits them
- * too; alone, beside what is modelled, and beside samples. */
+/* At the head of a loop and within it, from before it is executed first and later on, in a child
+ * that inherits them too; alone, beside what is modelled, and beside samples. */
 static void breakpoints_in_a_loop(void **state)
 {
 	enum { TIMES = 3000, PLACES = 3 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What events of the unit `uprobe` count where code of a file is executed, and where functions
- * return: of which tasks, in which mappings. The kernel has them natively for who may ask it, and so
- * says what is right.
+ * return: of which tasks, in which mappings. The kernel has them natively for who may ask it, and
+ * so says what is right.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -289,8 +289,8 @@ static void with_thread(void)
 	need(!pthread_join(thread, NULL));
 }
 
-/* With an event that is not inherited: where all are, the kernel loses now and then what a child counts, as if
- * it took its probe for its parent's. */
+/* With an event that is not inherited: where all are, the kernel loses now and then what a child
+ * counts, as if it took its probe for its parent's. */
 static void tasks(int inherit)
 {
 	struct perf_event_attr attr = probe(called, ENTRY);
@@ -539,7 +539,8 @@ static void case_semaphore_of_a_library(void)
 	say("closed %d\n", *there);
 }
 
-/* Somebody has a probe in a library that is loaded when others have seen returns to more places than fit. */
+/* Somebody has a probe in a library that is loaded when others have seen returns to more places
+ * than fit. */
 static pthread_barrier_t meeting;
 static function *loaded;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What events of the unit `uprobe` tell, in samples and by signals, and what cannot be had: as natively. */
+/* What events of the unit `uprobe` tell, in samples and by signals, and what cannot be had: as
+ * natively. */
 #include <asm/perf_regs.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -133,7 +134,8 @@ static void open_control(void)
 	_exit(0);
 }
 
-/* In @path, this program's. @behind: the arguments, behind a blank. Returns the event, whose name is @name. */
+/* In @path, this program's. @behind: the arguments, behind a blank. Returns the event, whose
+ * name is @name. */
 static struct perf_event_attr traced_in(const char *path, const char *name, int when,
 					const char *behind)
 {
@@ -220,8 +222,8 @@ static void say_no_wrong_count(struct perf_event_attr *attr, const char *what)
 		close(fd);
 }
 
-/* What looks like a place in a path is none; and a path from some folder or other is not taken for one
- * from here, nor one that leads nowhere any more for that of nothing. */
+/* What looks like a place in a path is none; and a path from some folder or other is not taken
+ * for one from here, nor one that leads nowhere any more for that of nothing. */
 static void case_traced_paths(void)
 {
 	char folder_of[] = "/tmp/told-XXXXXX", path[64];

@@ -288,7 +288,8 @@ static int begin_killer(void)
 	return ends[1];
 }
 
-/* A child of vfork(2) does @what again and again, until it is killed by who is told of it. Whether it was. */
+/* A child of vfork(2) does @what again and again, until it is killed by who is told of it.
+ * Whether it was. */
 static bool bear_who_is_killed(int told, void (*what)(void))
 {
 	const pid_t child = vfork();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Who waits for children: before the handlers that the same end calls, and with what the page knows. */
+/* Who waits for children: before the handlers that the same end calls, and with what the page
+ * knows. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What code does for events differs by what they are: a process that has opened one after another
- * has been through dozens of kinds of code, and in the last one breakpoints are met as in the first.
- * Run by `tally run`.
+ * has been through dozens of kinds of code, and in the last one breakpoints are met as in the
+ * first. Run by `tally run`.
  */
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
@@ -179,7 +179,8 @@ enum { STEPPED = 20, TARGETS = 64, TARGET_BYTES = 16 };
 
 static struct place jumped_to;
 
-/* Where it jumps to it touches at once. One of many places, as not all that is executed is learned. */
+/* Where it jumps to it touches at once. One of many places, as not all that is executed is
+ * learned. */
 static __attribute__((noinline)) void jump_to(unsigned int target)
 {
 	uint64_t at = (uint64_t)target * TARGET_BYTES;

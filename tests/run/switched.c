@@ -253,8 +253,8 @@ static int64_t sleep_for_all(void)
 }
 
 /*
- * Who reads them does not wait for each to get a processor. On a machine that has others to run, too, he
- * may wait for his own.
+ * Who reads them does not wait for each to get a processor. On a machine that has others to run,
+ * too, he may wait for his own.
  */
 static void a_crowd(void **state)
 {

@@ -2,8 +2,8 @@
 /*
  * Breakpoints on data are met by code that runs at speed, and by code of which each instruction is
  * looked at, as where somebody asks for the branches before a hit. Of random programs that touch
- * what is watched, and what lies beside it, both tell the same: how often, where, in which order, and what
- * the registers were.
+ * what is watched, and what lies beside it, both tell the same: how often, where, in which order,
+ * and what the registers were.
  */
 #include <immintrin.h>
 #include <linux/hw_breakpoint.h>
@@ -365,7 +365,8 @@ static const struct {
 	{{0x67, 0x50, 0x58, 0xc3}, true, -8, 8, 2},
 	/* push 1; pop -8(rsp): reached by rsp as it is behind */
 	{{0x6a, 1, 0x8f, 0x44, 0x24, 0xf8, 0xc3}, true, -8, 8, 2},
-	/* mov -8(rsp), eax; data16 rex.W push rax; mov -70(rsp), ax; pop rdx: 8 bytes were pushed */
+	/* mov -8(rsp), eax; data16 rex.W push rax; mov -70(rsp), ax; pop rdx: 8 bytes were
+	 * pushed */
 	{{0x8b, 0x44, 0x24, 0xf8, 0x66, 0x48, 0x50, 0x66, 0x8b, 0x44, 0x24, 0xba, 0x5a, 0xc3},
 	 true,
 	 -78,

@@ -38,7 +38,8 @@ typedef int function(int);
 static char path[] = "/tmp/tally-uprobes-XXXXXX";
 static char *code;
 
-/* lea 1(%rdi), %eax; ret: each is FUNCTION bytes behind the other. The last one is mov (%rsp), %rax; ret. */
+/* lea 1(%rdi), %eax; ret: each is FUNCTION bytes behind the other. The last one is mov (%rsp),
+ * %rax; ret. */
 static int make_code(void **state)
 {
 	static const unsigned char next[FUNCTION] = {0x8d, 0x47, 0x01, 0xc3};

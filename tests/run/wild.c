@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bad addresses where the runtime has memory of its own: whatever is mapped that a program like this one,
- * static and not position-independent, does not have. Natively that is nothing.
+ * Bad addresses where the runtime has memory of its own: whatever is mapped that a program like
+ * this one, static and not position-independent, does not have. Natively that is nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
