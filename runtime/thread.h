@@ -52,6 +52,7 @@
 
 #include "abi/arena.h"
 #include "core/task.h"
+#include "runtime/fs.h"
 #include "runtime/segment.h"
 
 /* Numbers of the general registers, as instructions encode them. */
@@ -156,6 +157,7 @@ struct thread {
 	uint32_t page;	     /* of the arena where this lies; 0: it lies elsewhere */
 	uint32_t number;     /* of who has none, for locks; 0: it has none yet */
 	struct lock **locks; /* by kind, that it has while somebody wants to know: lock.h */
+	struct fs_known fs;  /* the program's */
 
 	/* linux/breakpoints.c: what the instruction at pc is about to touch of what is watched */
 	struct touches {

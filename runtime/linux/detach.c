@@ -19,7 +19,6 @@
 #include "runtime/linux/signal.h"
 #include "runtime/linux/tasks.h"
 #include "runtime/linux/threads.h"
-#include "runtime/pmu/tracer.h"
 #include "runtime/say.h"
 #include "runtime/sys.h"
 #include "runtime/translate/translate.h"
@@ -155,7 +154,7 @@ static int64_t set_fs(struct thread *thread, struct syscall *call)
 		result = -EPERM;
 	else
 		thread->fs_base = call->args[1];
-	tracer_fs_changed(thread);
+	thread->fs.known = false;
 	return result;
 }
 

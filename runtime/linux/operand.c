@@ -31,6 +31,6 @@ uint64_t operand_address(const struct regs *regs, const struct insn *insn,
 	if (memory->prefixes & PREFIX_ADDRESS)
 		address = (uint32_t)address;
 	if (memory->prefixes & PREFIX_FS)
-		address += fs_base();
+		address += fs_base_known(&thread_self()->fs);
 	return memory->aligned ? address & -(uint64_t)memory->size : address;
 }

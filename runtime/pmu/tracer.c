@@ -28,7 +28,6 @@ struct tracer {
 	uint64_t *border;
 	uint8_t cut;
 	struct intake intake;
-	struct fs_known fs;
 	/* Of kinds that somebody waits for, how many there have been in a word lately, times
 	 * RATE_ONE; and since that was reckoned. */
 	uint64_t rates[CORE_HARDWARE_KINDS];
@@ -298,21 +297,13 @@ void tracer_drain(struct thread *thread)
 		restart(thread);
 		return;
 	}
-	t->intake.single.fs_base = fs_base_known(&t->fs);
+	t->intake.single.fs_base = fs_base_known(&thread->fs);
 	t->intake.single.watched = waited_for(thread);
 	core_for_each_kind(kind, t->intake.single.watched)
 		before[kind] = thread->events.counter[kind];
 	take_in(t, thread->trace_start, &extent, thread->regs.rip);
 	follow_rates(t, before, (uint64_t)(end - thread->trace_start));
 	restart(thread);
-}
-
-void tracer_fs_changed(struct thread *thread)
-{
-	struct tracer *t = tracer_of(thread);
-
-	if (t)
-		t->fs.known = false;
 }
 
 bool tracer_cause(const struct thread *thread, enum core_kind kind, struct core_cause *cause)

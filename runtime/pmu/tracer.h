@@ -37,9 +37,6 @@ void tracer_follow(struct thread *thread);
 /* Takes in what has been traced. The program is at thread->regs.rip. */
 void tracer_drain(struct thread *thread);
 
-/* The program may have set FS, by a system call. */
-void tracer_fs_changed(struct thread *thread);
-
 /* The last record was begun and not executed to its end: struct counts tells of `cut`. From a
  * signal handler. */
 void tracer_cut(struct thread *thread, uint8_t cut);

@@ -31,7 +31,7 @@ enum { DF = 0x400 };
 /* ---- the child ---- */
 
 static pid_t child;
-static uint64_t fs_base;
+static uint64_t base_of_fs;
 
 /* Where random instructions may write, ROOM bytes; 0: anywhere. */
 enum { DATA = 4096, ROOM = 3 * DATA };
@@ -52,7 +52,7 @@ static bool copy(void *to, uint64_t from, size_t size)
 bool linux_load(uint64_t *value, uint64_t address, unsigned int size, bool fs)
 {
 	*value = 0;
-	return copy(value, fs ? address + fs_base : address, size);
+	return copy(value, fs ? address + base_of_fs : address, size);
 }
 
 bool linux_load_code(uint64_t code[2], uint64_t pc)
@@ -109,7 +109,7 @@ static void look(struct regs *regs)
 	struct user_regs_struct all;
 
 	ptrace(PTRACE_GETREGS, child, 0, &all);
-	fs_base = all.fs_base;
+	base_of_fs = all.fs_base;
 	to_regs(&all, regs);
 }
 
@@ -394,7 +394,7 @@ static bool agrees_on_any(unsigned long insns)
 	if (!begin_empty(&memory))
 		return false;
 	ptrace(PTRACE_GETREGS, child, 0, &all);
-	fs_base = all.fs_base;
+	base_of_fs = all.fs_base;
 	all.orig_rax = -1UL;
 	writable = (uint64_t)memory;
 	for (unsigned int i = 0; i < 2 * DATA; i++)

@@ -489,12 +489,119 @@ static void places_change_under_way(void **state)
 	close(fd);
 }
 
+/* ---- by FS ---- */
+
+/* touch_by_fs(first, end, step): a load 8 bytes from the base of FS, which is set before each. */
+void touch_by_fs(const void *first, const void *end, unsigned long step);
+
+__asm__(".text\n"
+	"touch_by_fs:\n"
+	"	push %rbx\n"
+	"	mov %rdi, %rbx\n"
+	"	mov %rsi, %r8\n"
+	"	mov %rdx, %r9\n"
+	"	mov %fs:0, %r10\n"   /* where it is */
+	"1:	mov $158, %eax\n"    /* arch_prctl */
+	"	mov $0x1002, %edi\n" /* ARCH_SET_FS */
+	"	mov %rbx, %rsi\n"
+	"	syscall\n"
+	"	mov %fs:8, %rax\n"
+	"	add %r9, %rbx\n"
+	"	cmp %r8, %rbx\n"
+	"	jb 1b\n"
+	"	mov $158, %eax\n"
+	"	mov $0x1002, %edi\n"
+	"	mov %r10, %rsi\n"
+	"	syscall\n"
+	"	pop %rbx\n"
+	"	ret\n");
+
+static int watch(const volatile void *place)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT,
+		.size = sizeof(attr),
+		.bp_type = HW_BREAKPOINT_RW,
+		.bp_addr = (uint64_t)place,
+		.bp_len = 8,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+
+	return open_here(&attr, -1);
+}
+
+/* What is touched by FS lies where FS is at that time. */
+static void fs_moves(void **state)
+{
+	enum { BASES = 16, WHICH = 11 };
+	static struct {
+		_Alignas(64) uint64_t words[8];
+	} bases[BASES];
+	const int fd = watch(&bases[WHICH].words[1]);
+
+	(void)state;
+	for (unsigned int times = 1; times <= 3; times++) {
+		touch_by_fs(bases, bases + BASES, sizeof(*bases));
+		assert_int_equal(count_of(fd), times);
+	}
+	close(fd);
+}
+
+/* ---- how long it takes ---- */
+
+enum { TOUCHES = 2000 };
+
+static void touch_thread_local(void)
+{
+	for (int i = 0; i < TOUCHES; i++)
+		__asm__ volatile("mov %%fs:0, %%rax" ::: "rax");
+}
+
+/* A bit that a register tells the place of: whether it touches is never told at speed. */
+static void touch_bits(void)
+{
+	for (int i = 0; i < TOUCHES; i++)
+		__asm__ volatile("bt %1, %0" ::"m"(area.middle), "r"(0L) : "cc");
+}
+
+static int64_t time_of(void (*touch)(void))
+{
+	int64_t least = INT64_MAX;
+
+	for (int i = 0; i < 5; i++) {
+		struct timespec from, to;
+		int64_t ns;
+
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+		touch();
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+		ns = (to.tv_sec - from.tv_sec) * 1000000000L + to.tv_nsec - from.tv_nsec;
+		if (ns < least)
+			least = ns;
+	}
+	return least;
+}
+
+/* Where only a system call tells where FS is, it is not made for each. */
+static void thread_local_data_is_no_slower(void **state)
+{
+	const int fd = watch(area.before);
+
+	(void)state;
+	assert_in_range(time_of(touch_thread_local), 0, 6 * time_of(touch_bits));
+	assert_int_equal(count_of(fd), 0);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hits_are_told_alike),
 		cmocka_unit_test(operands_are_found),
 		cmocka_unit_test(places_change_under_way),
+		cmocka_unit_test(fs_moves),
+		cmocka_unit_test(thread_local_data_is_no_slower),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
