@@ -548,52 +548,6 @@ static void fs_moves(void **state)
 	close(fd);
 }
 
-/* ---- how long it takes ---- */
-
-enum { TOUCHES = 2000 };
-
-static void touch_thread_local(void)
-{
-	for (int i = 0; i < TOUCHES; i++)
-		__asm__ volatile("mov %%fs:0, %%rax" ::: "rax");
-}
-
-/* A bit that a register tells the place of: whether it touches is never told at speed. */
-static void touch_bits(void)
-{
-	for (int i = 0; i < TOUCHES; i++)
-		__asm__ volatile("bt %1, %0" ::"m"(area.middle), "r"(0L) : "cc");
-}
-
-static int64_t time_of(void (*touch)(void))
-{
-	int64_t least = INT64_MAX;
-
-	for (int i = 0; i < 5; i++) {
-		struct timespec from, to;
-		int64_t ns;
-
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
-		touch();
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
-		ns = (to.tv_sec - from.tv_sec) * 1000000000L + to.tv_nsec - from.tv_nsec;
-		if (ns < least)
-			least = ns;
-	}
-	return least;
-}
-
-/* Where only a system call tells where FS is, it is not made for each. */
-static void thread_local_data_is_no_slower(void **state)
-{
-	const int fd = watch(area.before);
-
-	(void)state;
-	assert_in_range(time_of(touch_thread_local), 0, 6 * time_of(touch_bits));
-	assert_int_equal(count_of(fd), 0);
-	close(fd);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -601,7 +555,6 @@ int main(void)
 		cmocka_unit_test(operands_are_found),
 		cmocka_unit_test(places_change_under_way),
 		cmocka_unit_test(fs_moves),
-		cmocka_unit_test(thread_local_data_is_no_slower),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
