@@ -314,8 +314,8 @@ def case_repeats_give_mean_and_deviation():
 def case_run_that_counted_nothing_leaves_the_others():
     with tempfile.TemporaryDirectory() as folder:
         flag = os.path.join(folder, 'flag')
-        script = 'test -e %s || { touch %s; sleep 0.5; }' % (flag, flag)
-        options = ('-r', '2', '-D', '100', '-e', 'task-clock')
+        script = 'test -e %s || { touch %s; sleep 1.5; }' % (flag, flag)
+        options = ('-r', '2', '-D', '1000', '-e', 'task-clock')
         c = stat('-j', *options, '--', 'sh', '-c', script)['counts'][0]
         equal((c['state'], c['runs']), ('counted', 1), c)
         check(c['value'] > 0 and c['min'] == c['max'] == c['value'], c)
