@@ -697,7 +697,8 @@ IN_A_NAME_SPACE = """
 import os, threading
 def numbers():
     with open('/proc/thread-self/status') as status:
-        print(*next(line for line in status if line.startswith('NSpid')).split()[1:])
+        print(*next(line for line in status if line.startswith('NSpid')).split()[1:],
+              flush=True)
     for i in range(100000):
         pass
 for _ in range(2):
