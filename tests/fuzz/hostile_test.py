@@ -140,7 +140,7 @@ def run(prefix, hostile, arena_use, seed, seconds):
 
     def give_up(*_):
         hang.extend(what_they_do(process.pid))
-        process.kill()
+        end_all()  # also those that would keep the pipe open
 
     signal.signal(signal.SIGALRM, give_up)
     signal.alarm(LIMIT)
