@@ -25,6 +25,7 @@
 
 #include <tally/record.h>
 
+#include "by_fs.h"
 #include "recorder.h"
 #include "walk.h"
 
@@ -327,34 +328,6 @@ static void generations(void **state)
 	assert_int_equal(generation(12, 0), 0);
 	close(fd);
 }
-
-/*
- * load_by_fs(first, end, step): a load from the base of FS, which is set before each. What is at
- * the base of the C library's FS is its address.
- */
-void load_by_fs(const void *first, const void *end, unsigned long step);
-
-__asm__(".text\n"
-	"load_by_fs:\n"
-	"	push %rbx\n"
-	"	mov %rdi, %rbx\n"
-	"	mov %rsi, %r8\n"
-	"	mov %rdx, %r9\n"
-	"	mov %fs:0, %r10\n"
-	"1:	mov $158, %eax\n"    /* arch_prctl */
-	"	mov $0x1002, %edi\n" /* ARCH_SET_FS */
-	"	mov %rbx, %rsi\n"
-	"	syscall\n"
-	"	mov %fs:0, %rax\n"
-	"	add %r9, %rbx\n"
-	"	cmp %r8, %rbx\n"
-	"	jb 1b\n"
-	"	mov $158, %eax\n"
-	"	mov $0x1002, %edi\n"
-	"	mov %r10, %rsi\n"
-	"	syscall\n"
-	"	pop %rbx\n"
-	"	ret\n");
 
 /* What is read by FS is where FS is at that time. */
 static void fs_moves(void **state)

@@ -24,6 +24,8 @@
 
 #include <cmocka.h>
 
+#include "by_fs.h"
+
 enum { PROGRAMS = 300, PIECES = 40, ROUNDS = 3, WATCHES = 6, RING_PAGES = 64, PAGE = 4096 };
 
 /* ---- programs ---- */
@@ -491,31 +493,6 @@ static void places_change_under_way(void **state)
 
 /* ---- by FS ---- */
 
-/* touch_by_fs(first, end, step): a load 8 bytes from the base of FS, which is set before each. */
-void touch_by_fs(const void *first, const void *end, unsigned long step);
-
-__asm__(".text\n"
-	"touch_by_fs:\n"
-	"	push %rbx\n"
-	"	mov %rdi, %rbx\n"
-	"	mov %rsi, %r8\n"
-	"	mov %rdx, %r9\n"
-	"	mov %fs:0, %r10\n"   /* where it is */
-	"1:	mov $158, %eax\n"    /* arch_prctl */
-	"	mov $0x1002, %edi\n" /* ARCH_SET_FS */
-	"	mov %rbx, %rsi\n"
-	"	syscall\n"
-	"	mov %fs:8, %rax\n"
-	"	add %r9, %rbx\n"
-	"	cmp %r8, %rbx\n"
-	"	jb 1b\n"
-	"	mov $158, %eax\n"
-	"	mov $0x1002, %edi\n"
-	"	mov %r10, %rsi\n"
-	"	syscall\n"
-	"	pop %rbx\n"
-	"	ret\n");
-
 static int watch(const volatile void *place)
 {
 	struct perf_event_attr attr = {
@@ -538,11 +515,11 @@ static void fs_moves(void **state)
 	static struct {
 		_Alignas(64) uint64_t words[8];
 	} bases[BASES];
-	const int fd = watch(&bases[WHICH].words[1]);
+	const int fd = watch(&bases[WHICH].words[0]);
 
 	(void)state;
 	for (unsigned int times = 1; times <= 3; times++) {
-		touch_by_fs(bases, bases + BASES, sizeof(*bases));
+		load_by_fs(bases, bases + BASES, sizeof(*bases));
 		assert_int_equal(count_of(fd), times);
 	}
 	close(fd);
