@@ -3,6 +3,7 @@
  * The memory that all processes of a tally run share, one file:
  *
  *	threads	| header | page of thread 1 | page of thread 2 | ...	ARENA_PAGES pages
+ *	numbers	| how many | who is 1 | who is 2 | ...			ARENA_INCARNATIONS words
  *	events	| struct core_event 1 | ...				ARENA_EVENTS (core/event.h)
  *	rings	| mmap pages and buffers of events |			ARENA_RINGS
  *
@@ -41,7 +42,9 @@
 /*
  * Who holds a lock in the arena (core/lock.h), or gives a page away: a page and its incarnation, so
  * that who has been killed is not taken for who has the page next. Threads without a page have page
- * 0 and a number instead, for which they hold a lock on the byte so far behind the arena's end.
+ * 0 and a number instead. Among the numbers it says which thread that is (ARENA_NUMBER; 0: nobody),
+ * which is there as long as the byte so far behind the arena's end is locked, too: either alone may
+ * outlive it. The first word counts those that were given.
  */
 #define ARENA_INCARNATIONS	       (1U << 17)
 #define ARENA_OWNER(page, as)	       ((uint32_t)(page) | (uint32_t)(as) << 15)
@@ -49,7 +52,13 @@
 #define ARENA_OWNER_INCARNATION(owner) ((owner) >> 15)
 #define ARENA_MONITOR		       ARENA_OWNER(0, 1)
 
-#define ARENA_THREADS_SIZE (ARENA_PAGES * ARENA_PAGE)
+/* @first: the thread's number is the one it has where the monitor is. */
+#define ARENA_NUMBER(tid, first)   ((uint32_t)(tid) << 1 | (uint32_t)(first))
+#define ARENA_NUMBER_TID(number)   ((int32_t)((number) >> 1))
+#define ARENA_NUMBER_FIRST(number) ((number)&1)
+
+#define ARENA_NUMBERS_AT   (ARENA_PAGES * ARENA_PAGE)
+#define ARENA_THREADS_SIZE (ARENA_NUMBERS_AT + ARENA_INCARNATIONS * 4UL)
 #define ARENA_EVENTS_AT	   ARENA_THREADS_SIZE
 #define ARENA_EVENTS_SIZE  (64UL << 20)
 #define ARENA_RINGS_AT	   (ARENA_EVENTS_AT + ARENA_EVENTS_SIZE)

@@ -122,21 +122,48 @@ static uint32_t *word_of(uint32_t page, uint32_t at)
 	return (void *)(arena.memory + page * ARENA_PAGE + at);
 }
 
+static uint32_t *who_is(uint32_t number)
+{
+	return (uint32_t *)(arena.memory + ARENA_NUMBERS_AT) + number;
+}
+
+uint32_t arena_number(uint32_t number)
+{
+	return __atomic_load_n(who_is(number), __ATOMIC_ACQUIRE);
+}
+
+uint32_t arena_numbers(void)
+{
+	const uint32_t given = arena_number(0), first = ARENA_OWNER_INCARNATION(ARENA_MONITOR) + 1;
+
+	return given < ARENA_INCARNATIONS - first ? first + given : ARENA_INCARNATIONS;
+}
+
 bool arena_owner_there(uint32_t owner)
 {
 	const uint32_t page = ARENA_OWNER_PAGE(owner), as = ARENA_OWNER_INCARNATION(owner);
 
 	if (!page)
-		return is_locked(ARENA_SIZE + as, 1);
+		return arena_number(as) && is_locked(ARENA_SIZE + as, 1);
 	return __atomic_load_n(word_of(page, ARENA_INCARNATION), __ATOMIC_ACQUIRE) == as &&
 	       arena_locked(page);
 }
 
-pid_t arena_process(uint32_t page)
+static pid_t who_locks(uint64_t start, uint64_t length)
 {
-	struct flock lock = lock_of(page * ARENA_PAGE, ARENA_PAGE);
+	struct flock lock = lock_of(start, length);
 
 	return fcntl(arena.fd, F_GETLK, &lock) || lock.l_type == F_UNLCK ? 0 : lock.l_pid;
+}
+
+pid_t arena_process(uint32_t page)
+{
+	return who_locks(page * ARENA_PAGE, ARENA_PAGE);
+}
+
+pid_t arena_process_of_number(uint32_t number)
+{
+	return who_locks(ARENA_SIZE + number, 1);
 }
 
 uint32_t arena_owner_of(uint32_t page)
@@ -153,6 +180,12 @@ void arena_forsake(uint32_t owner)
 
 	__atomic_compare_exchange_n(word_of(ARENA_OWNER_PAGE(owner), ARENA_INCARNATION), &as,
 				    next < ARENA_INCARNATIONS ? next : 1, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_RELAXED);
+}
+
+void arena_forsake_number(uint32_t number, uint32_t who)
+{
+	__atomic_compare_exchange_n(who_is(number), &who, 0, false, __ATOMIC_SEQ_CST,
 				    __ATOMIC_RELAXED);
 }
 

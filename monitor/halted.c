@@ -23,6 +23,7 @@
 #include "core/host.h"
 #include "core/repair.h"
 #include "monitor/monitor.h"
+#include "monitor/numbers.h"
 
 /*
  * It takes the next lock before it can be stopped, often; and it is not looked at for long: it may
@@ -97,10 +98,27 @@ static bool look_at(pid_t pid, pid_t tid, char *state, pid_t *parent)
 	return end && sscanf(end + 1, " %c %d", state, parent) == 2;
 }
 
+static bool has_ended(pid_t pid, pid_t tid)
+{
+	pid_t parent;
+	char state;
+
+	return look_at(pid, tid, &state, &parent) && (state == 'Z' || state == 'X');
+}
+
+/* Is stopped, and by no tracer. */
+static bool stands(pid_t pid, pid_t tid)
+{
+	pid_t parent;
+	char state;
+
+	return look_at(pid, tid, &state, &parent) && state == 'T';
+}
+
 /*
- * Whether the thread is stopped, and by no tracer. Its numbers are those of its own name space:
- * they are ours, too, if the process that has its page is the one of that number. A vfork child's
- * is its parent's.
+ * The same of who has the page. Its numbers are those of its own name space. Where that is not
+ * known they are ours, too, if the process that has its page is the one of that number. A vfork
+ * child's is its parent's.
  */
 static bool is_stopped(uint32_t page)
 {
@@ -110,7 +128,7 @@ static bool is_stopped(uint32_t page)
 	char state;
 
 	return has_page && look_at(task->pid, task->tid, &state, &parent) && state == 'T' &&
-	       (has_page == task->pid || has_page == parent);
+	       (host_agrees(task) || has_page == task->pid || has_page == parent);
 }
 
 /*
@@ -121,14 +139,12 @@ static bool is_stopped(uint32_t page)
 static bool is_gone(uint32_t page)
 {
 	const struct core_task *task = core_task(page);
-	pid_t parent;
-	char state;
 
 	if (!task->tid || !host_agrees(task))
 		return false;
 	if (syscall(__NR_tgkill, task->pid, task->tid, 0) && errno == ESRCH)
 		return true;
-	return look_at(task->pid, task->tid, &state, &parent) && (state == 'Z' || state == 'X');
+	return has_ended(task->pid, task->tid);
 }
 
 /* What it is stopped for now is its tracer's to know; a signal that it is about to get goes on. */
@@ -209,12 +225,9 @@ void halted_look(void)
 	}
 }
 
-void halted_help(uint32_t owner)
+static void help_page(uint32_t page, uint32_t owner)
 {
-	const uint32_t page = ARENA_OWNER_PAGE(owner);
-
-	halted_look();
-	if (!page || page > arena_used() || !core_has_lock(owner) || !arena_owner_there(owner))
+	if (page > arena_used() || !core_has_lock(owner) || !arena_owner_there(owner))
 		return;
 	if (is_stopped(page))
 		help(core_task(page)->tid, core_task(page)->pid, owner);
@@ -222,12 +235,58 @@ void halted_help(uint32_t owner)
 		arena_forsake(owner);
 }
 
+static void help_known(uint32_t number, uint32_t who, uint32_t owner)
+{
+	const pid_t tid = ARENA_NUMBER_TID(who);
+
+	if (stands(tid, tid))
+		help(tid, numbers_process(tid), owner);
+	else if ((syscall(__NR_tkill, tid, 0) && errno == ESRCH) || has_ended(tid, tid))
+		arena_forsake_number(number, who);
+}
+
+/* What the kernel says of the lock may be of another process with the same table of descriptors:
+ * who is not found there may be there all the same. */
+static void help_unknown(uint32_t number, uint32_t who, uint32_t owner)
+{
+	const pid_t process = arena_process_of_number(number);
+	const pid_t tid = process ? numbers_thread(process, ARENA_NUMBER_TID(who)) : 0;
+
+	if (process && stands(process, tid))
+		help(tid, process, owner);
+}
+
+static void help_number(uint32_t number, uint32_t owner)
+{
+	const uint32_t who = arena_number(number);
+
+	if (!who || !core_has_lock(owner))
+		return;
+	if (ARENA_NUMBER_FIRST(who))
+		help_known(number, who, owner);
+	else
+		help_unknown(number, who, owner);
+}
+
+void halted_help(uint32_t owner)
+{
+	const uint32_t page = ARENA_OWNER_PAGE(owner), number = ARENA_OWNER_INCARNATION(owner);
+
+	halted_look();
+	if (page)
+		help_page(page, owner);
+	else if (number > ARENA_OWNER_INCARNATION(ARENA_MONITOR) && number < ARENA_INCARNATIONS)
+		help_number(number, owner);
+}
+
 void halted_help_any(void)
 {
-	const uint32_t used = arena_used();
+	const uint32_t used = arena_used(), numbers = arena_numbers();
 
 	for (uint32_t page = 1; page <= used; page++)
 		halted_help(arena_owner_of(page));
+	for (uint32_t number = 0; number < numbers; number++)
+		halted_help(ARENA_OWNER(0, number));
 }
 
 static void help_for_long(uint32_t owner)

@@ -21,8 +21,15 @@
 #include "core/host.h"
 #include "core/repair.h"
 #include "monitor/monitor.h"
+#include "monitor/numbers.h"
 
-enum { PAGE = 1, OWNER = ARENA_OWNER(PAGE, 7), STATUS = 7 };
+enum {
+	PAGE = 1,
+	OWNER = ARENA_OWNER(PAGE, 7),
+	NUMBER = 9,
+	NUMBERED = ARENA_OWNER(0, NUMBER),
+	STATUS = 7,
+};
 
 /* ---- the arena, with one lock in it ---- */
 
@@ -34,10 +41,11 @@ static struct {
 	volatile bool held;
 	volatile pid_t tid;
 } * lock;
+static uint32_t has_lock = OWNER;
 
 bool core_has_lock(uint32_t owner)
 {
-	return owner == OWNER && lock->held;
+	return owner == has_lock && lock->held;
 }
 
 uint64_t core_host_clock(int clock)
@@ -78,6 +86,44 @@ static uint32_t forsaken;
 void arena_forsake(uint32_t owner)
 {
 	forsaken = owner;
+}
+
+/* Who has the number, and the process that it is in. */
+static uint32_t who;
+static pid_t process;
+
+uint32_t arena_number(uint32_t number)
+{
+	return number == NUMBER ? who : 0;
+}
+
+uint32_t arena_numbers(void)
+{
+	return NUMBER + 1;
+}
+
+pid_t arena_process_of_number(uint32_t number)
+{
+	return number == NUMBER ? process : 0;
+}
+
+void arena_forsake_number(uint32_t number, uint32_t was)
+{
+	if (number == NUMBER && was == who)
+		who = 0;
+}
+
+/* In the other name space each has a smaller one. */
+enum { LESS = 1 };
+
+pid_t numbers_process(pid_t tid)
+{
+	return tid;
+}
+
+pid_t numbers_thread(pid_t pid, pid_t own)
+{
+	return pid == process ? own + LESS : pid;
 }
 
 /* ---- who is stopped ---- */
@@ -246,6 +292,69 @@ static void who_is_killed_is_seen_to_be_gone(void **state)
 	end();
 }
 
+static void numbered_as(pid_t pid, bool first)
+{
+	who = ARENA_NUMBER(first ? pid : pid - LESS, first);
+	process = pid;
+}
+
+/* Who has a number has no page, and whoever shares its descriptors keeps its lock there. */
+static void who_has_a_number_is_helped(void **state)
+{
+	(void)state;
+	has_lock = NUMBERED;
+	for (int first = 0; first < 2; first++) {
+		const pid_t pid = start(await_child);
+
+		numbered_as(pid, first);
+		halted_help(OWNER);
+		assert_true(lock->held);
+		if (first)
+			halted_help(NUMBERED);
+		else
+			halted_help_any();
+		assert_false(lock->held);
+		assert_int_not_equal(who, 0);
+		kill(pid, SIGCONT);
+		assert_int_equal(write(to_child[1], "", 1), 1);
+		ends_by_itself(pid);
+	}
+	has_lock = OWNER;
+}
+
+static void who_is_killed_with_a_number_is_seen_to_be_gone(void **state)
+{
+	const pid_t pid = start(await_child);
+	siginfo_t ended;
+
+	(void)state;
+	has_lock = NUMBERED;
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+	numbered_as(pid, true);
+	process = getpid(); /* who shares its descriptors */
+	lock->held = false;
+	halted_help(NUMBERED);
+	assert_int_not_equal(who, 0); /* nobody waits for it */
+	lock->held = true;
+	halted_help(NUMBERED); /* nobody has waited for it as its parent */
+	assert_int_equal(who, 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	numbered_as(pid, true);
+	halted_help(NUMBERED);
+	assert_int_equal(who, 0);
+	end();
+	numbered_as(getpid(), true);
+	process = pid; /* who has shared them */
+	halted_help(NUMBERED);
+	assert_int_not_equal(who, 0);
+	numbered_as(pid, false);
+	halted_help(NUMBERED);
+	assert_int_not_equal(who, 0);
+	lock->held = false;
+	has_lock = OWNER;
+}
+
 /* They are asked to stop, and do not before their children have ended. */
 static void however_many_do_not_stop_the_next_one_is_helped(void **state)
 {
@@ -276,6 +385,8 @@ int main(void)
 		cmocka_unit_test(who_executes_goes_on),
 		cmocka_unit_test(whoever_has_a_lock_is_helped),
 		cmocka_unit_test(who_is_killed_is_seen_to_be_gone),
+		cmocka_unit_test(who_has_a_number_is_helped),
+		cmocka_unit_test(who_is_killed_with_a_number_is_seen_to_be_gone),
 		cmocka_unit_test(however_many_do_not_stop_the_next_one_is_helped),
 	};
 

@@ -69,8 +69,13 @@ uint32_t arena_used(void);
 /* The record lock that says who has a page: whether anybody does. */
 bool arena_locked(uint32_t page);
 bool arena_owner_there(uint32_t owner);
+/* Who has a number instead of a page (ARENA_NUMBER); 0: nobody. None from arena_numbers() on was
+ * ever given. */
+uint32_t arena_number(uint32_t number);
+uint32_t arena_numbers(void);
 /* Which process that is, in our name space, and the number of its thread for locks; 0: none. */
 pid_t arena_process(uint32_t page);
+pid_t arena_process_of_number(uint32_t number);
 uint32_t arena_owner_of(uint32_t page);
 /* Somebody has the page, or may yet come for it. */
 bool arena_held(uint32_t page);
@@ -78,6 +83,8 @@ bool arena_held(uint32_t page);
 bool arena_abandoned(uint32_t page);
 /* Who has that number is gone, whoever has the lock on its page: what it held is nobody's. */
 void arena_forsake(uint32_t owner);
+/* The same of @who has that number. */
+void arena_forsake_number(uint32_t number, uint32_t who);
 /* The process that was to take the page over is gone. */
 void arena_free(uint32_t page);
 void arena_discard(uint64_t offset, uint64_t size);

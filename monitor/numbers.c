@@ -14,8 +14,8 @@
 #include "core/task.h"
 #include "monitor/monitor.h"
 
-/* As the thread @tid of @pid has it itself: the innermost is the last one there. */
-static pid_t own_number(pid_t pid, pid_t tid)
+/* The last number in that line of the status of the thread @tid of @pid. */
+static pid_t in_status(pid_t pid, pid_t tid, const char *name)
 {
 	char path[64], line[256];
 	pid_t number = 0;
@@ -26,14 +26,24 @@ static pid_t own_number(pid_t pid, pid_t tid)
 	if (!status)
 		return 0;
 	while (!number && fgets(line, sizeof(line), status))
-		if (!strncmp(line, "NSpid:", 6))
+		if (!strncmp(line, name, strlen(name)))
 			number = atoi(strrchr(line, '\t') + 1);
 	fclose(status);
 	return number;
 }
 
-/* The thread of @pid that has the number @own itself; or @pid. */
-static pid_t thread_of(pid_t pid, pid_t own)
+/* As the thread has it itself: the innermost is the last one there. */
+static pid_t own_number(pid_t pid, pid_t tid)
+{
+	return in_status(pid, tid, "NSpid:");
+}
+
+pid_t numbers_process(pid_t tid)
+{
+	return in_status(tid, tid, "Tgid:");
+}
+
+pid_t numbers_thread(pid_t pid, pid_t own)
 {
 	char path[32];
 	struct dirent *entry;
@@ -60,7 +70,7 @@ void numbers_tell(uint32_t page, uint64_t id, pid_t pid, pid_t tid)
 	if (!page || page > arena_used() || !pid)
 		return;
 	task = core_task(page);
-	thread = thread_of(pid, tid);
+	thread = numbers_thread(pid, tid);
 	if (!task->live || task->id != id)
 		return;
 	task->first_pid = pid;

@@ -7,6 +7,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* The process of the thread @tid; 0: there is none. */
+pid_t numbers_process(pid_t tid);
+/* The thread of @pid that has the number @own itself; @pid: it is none of the others. */
+pid_t numbers_thread(pid_t pid, pid_t own);
+
 /*
  * Says, if the task on @page is still @id, that it is of the process @pid, and which of its
  * threads: itself it has the number @tid. Wakes who waits for it.

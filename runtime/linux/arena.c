@@ -11,6 +11,7 @@
 #include "core/core.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/memory.h"
+#include "runtime/linux/proc.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/tasks.h"
 #include "runtime/string.h"
@@ -29,7 +30,8 @@ static struct {
 	 * process's the incarnation that it has; 0: it has none. */
 	uint32_t ours[ARENA_PAGES];
 	uint64_t lent[ARENA_PAGES / 64]; /* of these, as bits, those that arena_lend() says */
-	/* Likewise numbers of threads that have no page, as bits. */
+	/* Likewise numbers of threads that have no page, as bits. One of a process that was in this
+	 * memory for a while may be somebody else's by now. */
 	uint64_t numbers[ARENA_INCARNATIONS / 64];
 	bool numbered; /* some are set */
 } arena;
@@ -241,43 +243,87 @@ static uint32_t candidate(struct arena_header *header, unsigned int tries)
 
 /* ---- threads without a page ---- */
 
-/* A byte behind the arena's end is locked for each number. */
-static uint64_t number_at(uint32_t number)
+static uint32_t *who_is(uint32_t number)
 {
-	return ARENA_SIZE + number;
+	return (uint32_t *)(arena.memory + ARENA_NUMBERS_AT) + number;
 }
 
-static bool take_number(uint32_t number)
+static int64_t lock_number(short type, uint32_t number)
 {
-	const uint64_t bit = 1UL << number % 64;
-	uint64_t *word = &arena.numbers[number / 64];
+	return lock_bytes(F_SETLK, type, ARENA_SIZE + number, 1);
+}
 
-	if (__atomic_fetch_or(word, bit, __ATOMIC_ACQ_REL) & bit)
+static bool is_number_ours(uint32_t number)
+{
+	return __atomic_load_n(&arena.numbers[number / 64], __ATOMIC_ACQUIRE) >> number % 64 & 1;
+}
+
+static bool is_number_there(uint32_t number)
+{
+	return __atomic_load_n(who_is(number), __ATOMIC_ACQUIRE) &&
+	       (is_number_ours(number) || is_locked_at(ARENA_SIZE + number, 1));
+}
+
+/* Who shares this process's table of descriptors may lock the same byte: who is first to say that
+ * it is its number has it, and a lock that somebody has left there tells nobody of him any more. */
+static bool take_number(uint32_t number, uint32_t me)
+{
+	uint32_t before = __atomic_load_n(who_is(number), __ATOMIC_ACQUIRE);
+
+	if (is_number_there(number) ||
+	    !__atomic_compare_exchange_n(who_is(number), &before, me, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
 		return false;
-	arena.numbered = true;
-	if (!lock_bytes(F_SETLK, F_WRLCK, number_at(number), 1))
-		return true;
-	__atomic_fetch_and(word, ~bit, __ATOMIC_ACQ_REL);
-	return false;
+	lock_number(F_UNLCK, number);
+	if (lock_number(F_WRLCK, number)) {
+		__atomic_compare_exchange_n(who_is(number), &me, 0, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED);
+		return false;
+	}
+	return __atomic_load_n(who_is(number), __ATOMIC_ACQUIRE) == me;
+}
+
+/* One that was somebody's not long ago may still be in a lock that he was killed with. */
+static uint32_t next_number(void)
+{
+	enum { FIRST = ARENA_OWNER_INCARNATION(ARENA_MONITOR) + 1 };
+	const uint32_t given = __atomic_fetch_add(who_is(0), 1, __ATOMIC_RELAXED);
+
+	return FIRST + given % (ARENA_INCARNATIONS - FIRST);
 }
 
 static uint32_t number(int tid)
 {
 	enum { TRIES_OF_NUMBERS = 64 };
+	const uint64_t first = core_settings()->name_space;
+	const uint32_t me = ARENA_NUMBER(tid, first && proc_name_space() == first);
 	uint32_t number = 0;
 
 	for (int i = 0; i < TRIES_OF_NUMBERS; i++) {
-		number = (uint32_t)(tid + i) % ARENA_INCARNATIONS;
-		if (number > ARENA_OWNER_INCARNATION(ARENA_MONITOR) && take_number(number))
+		number = next_number();
+		memory_populate((uint64_t)who_is(number), (uint64_t)(who_is(number) + 1));
+		if (take_number(number, me))
 			break;
 	}
+	__atomic_fetch_or(&arena.numbers[number / 64], 1UL << number % 64, __ATOMIC_ACQ_REL);
+	arena.numbered = true;
 	return ARENA_OWNER(0, number);
 }
 
-static bool is_number_there(uint32_t number)
+void arena_give_number(struct thread *thread)
 {
-	return __atomic_load_n(&arena.numbers[number / 64], __ATOMIC_ACQUIRE) >> number % 64 & 1 ||
-	       is_locked_at(number_at(number), 1);
+	const uint32_t number = ARENA_OWNER_INCARNATION(thread->number);
+	uint32_t who;
+
+	thread->number = 0;
+	if (!number || !is_number_ours(number))
+		return;
+	__atomic_fetch_and(&arena.numbers[number / 64], ~(1UL << number % 64), __ATOMIC_ACQ_REL);
+	lock_number(F_UNLCK, number);
+	who = __atomic_load_n(who_is(number), __ATOMIC_ACQUIRE);
+	if (ARENA_NUMBER_TID(who) == thread->tid)
+		__atomic_compare_exchange_n(who_is(number), &who, 0, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED);
 }
 
 /* ---- taking ---- */
@@ -389,8 +435,10 @@ void arena_renew(struct thread *thread)
 {
 	uint32_t next;
 
-	if (!thread->page)
+	if (!thread->page) {
+		arena_give_number(thread);
 		return;
+	}
 	next = incarnation_of(thread->page) + 1;
 	__atomic_store_n(&thread->incarnation, next < ARENA_INCARNATIONS ? next : 1,
 			 __ATOMIC_SEQ_CST);
@@ -432,7 +480,7 @@ uint32_t arena_owner(struct thread *thread)
 {
 	if (thread->page)
 		return owner_of(thread->page);
-	if (!thread->number)
+	if (!thread->number && arena.memory)
 		thread->number = number(thread->tid);
 	return thread->number;
 }

@@ -50,12 +50,17 @@ struct thread *arena_take(void);
  * others know that page by. */
 void arena_adopt(struct thread *thread, uint32_t page);
 
-/* The thread on its page, for who looks whether it is still there (abi/arena.h). */
+/*
+ * The thread on its page, for who looks whether it is still there (abi/arena.h). Without a page it
+ * is given a number for that, unless it has one; 0: there is no arena.
+ */
 uint32_t arena_owner(struct thread *thread);
 bool arena_owner_alive(uint32_t owner);
 
-/* Who had the page until now, in this process, is gone: what it held is nobody's. */
+/* Who had the page or the number until now, in this process, is gone: what it held is nobody's. */
 void arena_renew(struct thread *thread);
+/* The thread has no lock and ends. */
+void arena_give_number(struct thread *thread);
 
 /*
  * The caller's table of descriptors keeps the page of @thread, which is @owner's. False: it has

@@ -482,6 +482,7 @@ int64_t sys_exit(struct thread *thread, struct syscall *call)
 		sys(__NR_exit, call->args[0]);
 	translate_thread_gone(thread);
 	signal_actions_give(task->actions);
+	arena_give_number(thread);
 	thread_end(call->args[0], &task->used);
 }
 
@@ -493,6 +494,7 @@ int64_t sys_exit_group(struct thread *thread, struct syscall *call)
 		return SYSCALL_NOT_MADE;
 	tasks_end_all(thread);
 	code_store_leave(thread);
+	arena_give_number(thread);
 	for (;;)
 		sys(__NR_exit_group, call->args[0]);
 }

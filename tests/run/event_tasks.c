@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -620,6 +621,54 @@ static void case_the_end_at_birth(void)
 	say("ended at birth: %d\n", ended);
 }
 
+static int outputs[2];
+
+static void *change_output(void *at_it)
+{
+	for (unsigned int i = 0;; i++) {
+		ioctl(outputs[0], PERF_EVENT_IOC_SET_OUTPUT, i % 2 ? (long)outputs[1] : -1L);
+		*(volatile bool *)at_it = true;
+	}
+	return NULL;
+}
+
+/* What a child's threads have locked when they are stopped and killed, who has the same descriptors
+ * has locked as well, and still has then. */
+static void case_the_end_of_who_shares_descriptors(void)
+{
+	enum { CHILDREN = 300, STEPS = 50, STEP_NS = 2000 };
+	struct perf_event_attr attr = faults();
+	volatile bool *at_it =
+		mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int changed = 0;
+
+	outputs[0] = own_event(&attr);
+	outputs[1] = own_event(&attr);
+	ring_page(outputs[1]);
+	for (int i = 0; i < CHILDREN; i++) {
+		const struct timespec some = {.tv_nsec = i % STEPS * STEP_NS};
+		const pid_t child = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+		pthread_t other;
+
+		need(child >= 0);
+		if (!child) {
+			for (int j = 0; j < 2; j++)
+				need(!pthread_create(&other, NULL, change_output, (void *)at_it));
+			change_output((void *)at_it);
+		}
+		while (!*at_it)
+			sched_yield();
+		nanosleep(&some, NULL);
+		kill(child, i % 2 ? SIGSTOP : SIGKILL);
+		changed += !ioctl(outputs[0], PERF_EVENT_IOC_SET_OUTPUT, -1L);
+		kill(child, SIGKILL);
+		need(waitpid(child, NULL, 0) == child);
+		changed += !ioctl(outputs[0], PERF_EVENT_IOC_SET_OUTPUT, outputs[1]);
+		*at_it = false;
+	}
+	say("changed: %d\n", changed);
+}
+
 static void *end_at_once(void *unused)
 {
 	return unused;
@@ -701,6 +750,7 @@ static void case_the_end_of_who_shares_memory(void)
 }
 
 const struct test_case cases[] = {
+	{"the_end_of_who_shares_descriptors", case_the_end_of_who_shares_descriptors},
 	{"the_end_of_who_shares_memory", case_the_end_of_who_shares_memory},
 	{"born_at_the_end", case_born_at_the_end},
 	{"the_end_at_birth", case_the_end_at_birth},
