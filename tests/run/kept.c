@@ -487,11 +487,13 @@ static void tell_by_signal(int fd)
 	     !fcntl(fd, F_SETFL, O_ASYNC));
 }
 
-static void say_signals(int fd)
+/* The first @nr may be long in coming. */
+static void say_signals(int fd, int nr)
 {
+	enum { LONG_MS = 20000, SHORT_MS = 200 };
 	siginfo_t info;
 
-	while (next_signal(SIGNAL, 200, &info))
+	while (next_signal(SIGNAL, nr-- > 0 ? LONG_MS : SHORT_MS, &info))
 		say_signal(&info, fd);
 }
 
@@ -511,13 +513,13 @@ static void case_refresh(void)
 	settle();
 	call(5);
 	say("two: %lu, %d samples\n", count_of(member), samples(page, id_of(member)));
-	say_signals(member);
+	say_signals(member, 0);
 	TRY(ioctl(member, PERF_EVENT_IOC_REFRESH, 1));
 	TRY(ioctl(member, PERF_EVENT_IOC_REFRESH, 2));
 	settle();
 	call(5);
 	say("three more: %lu, %d samples\n", count_of(member), samples(page, id_of(member)));
-	say_signals(member);
+	say_signals(member, 0);
 	TRY(ioctl(member, PERF_EVENT_IOC_REFRESH, 0));
 	settle();
 	call(2);
@@ -525,7 +527,7 @@ static void case_refresh(void)
 	TRY(ioctl(member, PERF_EVENT_IOC_DISABLE, 0));
 	call(2);
 	say("off: %lu, %d samples\n", count_of(member), samples(page, id_of(member)));
-	say_signals(member);
+	say_signals(member, 0);
 }
 
 /* Of another process, whose calls are told of by the monitor alone. */
@@ -542,7 +544,7 @@ static void case_refresh_of_another(void)
 	tell_by_signal(member);
 	TRY(ioctl(member, PERF_EVENT_IOC_REFRESH, 3));
 	tell(go);
-	say_signals(member);
+	say_signals(member, 3);
 	say("%lu\n", count_of(member));
 	TRY(ioctl(leader, PERF_EVENT_IOC_DISABLE, 0));
 	TRY(ioctl(leader, PERF_EVENT_IOC_ENABLE, 0));
