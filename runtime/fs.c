@@ -44,7 +44,7 @@ uint64_t fs_base_known(struct fs_known *fs)
 		*fs = (struct fs_known){
 			.base = fs_base(),
 			.selector = selector,
-			.known = true,
+			.known = UINT64_MAX,
 		};
 	return fs->base;
 }

@@ -154,7 +154,7 @@ static int64_t set_fs(struct thread *thread, struct syscall *call)
 		result = -EPERM;
 	else
 		thread->fs_base = call->args[1];
-	thread->fs.known = false;
+	thread->fs.known = 0;
 	return result;
 }
 

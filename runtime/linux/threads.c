@@ -99,7 +99,7 @@ struct thread *threads_boot(uint32_t owner)
 	else
 		slot_thread(task);
 	task->thread->fs_base = 0;
-	task->thread->fs.known = false;
+	task->thread->fs.known = 0;
 	settle(task);
 	translate_thread(task->thread);
 	return task->thread;
@@ -180,7 +180,7 @@ void thread_begin(struct task *task)
 		begin_anew(task);
 	task->thread->regs = task->regs;
 	task->thread->fs_base = task->fs_base;
-	task->thread->fs.known = false;
+	task->thread->fs.known = 0;
 	settle(task);
 	if (forked)
 		translate_forked(task->thread);

@@ -17,6 +17,9 @@
  * that, and of several far from each other the mask still has half the bits, or a quarter. Which offset and mask
  * depends on the operand: an access of 8 bytes touches what lies 7 behind where it begins.
  *
+ * Where the base of FS takes a system call to be read, the remembered one is added (runtime/fs.h), and
+ * a second pext, by fs.known, lets nothing through as long as none is remembered.
+ *
  * Operands that are reached from a register as it is are near each other mostly. So what is compared is
  * all that lies 64 bytes on both sides of one, and others that lie there are not compared any more, until
  * the register changes, or others may come in. Where that lets through what touches nothing, the
@@ -158,7 +161,7 @@ static enum through through_what(const struct insn_memory *m)
 		return THROUGH_NOWHERE;
 	if (m->prefixes & PREFIX_FS)
 		return narrow || of_rcx || m->index != INSN_NO_REGISTER || m->rip_relative ||
-				       !fits32(m->disp) || !fs_readable()
+				       !fits32(m->disp)
 			       ? THROUGH_NOWHERE
 			       : THROUGH_FS;
 	if (is_constant(m))
@@ -206,6 +209,36 @@ static void emit_sum(struct builder *b, const struct insn_memory *m, enum reg co
 		emit_lea_of(b, REG_RCX, REG_RCX, index, m->scale, disp);
 }
 
+/* Where it can only be remembered: fs.known says whether it is. */
+static bool remembers_fs(void)
+{
+	return !segment_is_fs() && !fs_readable();
+}
+
+static void emit_base_of_fs(struct builder *b, enum reg to)
+{
+	if (segment_is_fs()) {
+		emit_fill(b, to, THREAD_FS);
+	} else if (remembers_fs()) {
+		emit_fill(b, to, offsetof(struct thread, fs.base));
+	} else {
+		/* rdfsbase */
+		EMIT(b, 0xf3, 0x48, 0x0f, 0xae);
+		emit8(b, 0xc0 | to);
+	}
+}
+
+void filter_forget_fs(struct builder *b)
+{
+	if (!remembers_fs())
+		return;
+	/* movq $0, %gs:KNOWN */
+	emit8(b, segment_prefix);
+	EMIT(b, 0x48, 0xc7, 0x04, 0x25);
+	emit32(b, offsetof(struct thread, fs.known));
+	emit32(b, 0);
+}
+
 static void emit_helper(struct builder *b, const struct insn_memory *m, enum through through,
 			const struct helper *helper)
 {
@@ -213,9 +246,8 @@ static void emit_helper(struct builder *b, const struct insn_memory *m, enum thr
 	case THROUGH_COPY:
 		emit_fill(b, helper->reg, THREAD_RCX);
 		break;
-	case THROUGH_FS: /* rdfsbase */
-		EMIT(b, 0xf3, 0x48, 0x0f, 0xae);
-		emit8(b, 0xc0 | helper->reg);
+	case THROUGH_FS:
+		emit_base_of_fs(b, helper->reg);
 		break;
 	case THROUGH_ALL:
 		emit_all(b, m, helper->reg);
@@ -273,10 +305,20 @@ static void emit_way_out(struct builder *b)
 	b->lists->sites[b->nr_sites++] = (struct filter_site){b->at, here(b)};
 }
 
+/* pext %gs:OFFSET, %rcx, %rcx */
+static void emit_pext(struct builder *b, uint32_t offset)
+{
+	emit8(b, segment_prefix);
+	EMIT(b, 0xc4, 0xe2, 0xf2, 0xf5, 0x0c, 0x25);
+	emit32(b, offset);
+}
+
 static void emit_compare(struct builder *b, const struct insn_memory *m)
 {
+	enum { WAY_OUT_BYTES = 5 }; /* of the nop that comes first, the last: a jump */
 	const enum through through = repeats(&b->insn) ? THROUGH_NOWHERE : through_what(m);
 	const uint32_t filter = filter_for(m);
+	const uint8_t *out;
 
 	if (through == THROUGH_NOWHERE) {
 		emit8(b, 0xe9);
@@ -286,10 +328,12 @@ static void emit_compare(struct builder *b, const struct insn_memory *m)
 	emit_address(b, m, through, filter + offsetof(struct operand_filter, offset));
 	EMIT(b, 0x0f, 0x1f, 0x84, 0xe9);
 	emit_way_out(b);
-	emit8(b, segment_prefix);
-	EMIT(b, 0xc4, 0xe2, 0xf2, 0xf5, 0x0c, 0x25);
-	emit32(b, filter + offsetof(struct operand_filter, mask));
-	EMIT(b, 0xe3, 0xee);
+	out = b->at - WAY_OUT_BYTES;
+	emit_pext(b, filter + offsetof(struct operand_filter, mask));
+	if (through == THROUGH_FS && remembers_fs())
+		emit_pext(b, offsetof(struct thread, fs.known));
+	EMIT(b, 0xe3, 0);
+	b->at[-1] = (uint8_t)(out - b->at);
 }
 
 /* ---- what is compared together ---- */

@@ -40,6 +40,9 @@ void filter_after(struct builder *b);
 unsigned int filter_flags(struct cache *cache, uint64_t pc);
 void filter_was_wrong(struct cache *cache, uint32_t offset, uint64_t pc);
 
+/* The instruction at hand may change the base of FS. */
+void filter_forget_fs(struct builder *b);
+
 /* Behind the fragment's end. */
 void filter_late(struct builder *b);
 

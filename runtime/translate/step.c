@@ -37,6 +37,8 @@ static void copy(struct builder *b)
 
 static void plain(struct builder *b)
 {
+	if (__builtin_expect(insn_reaches_fs(&b->insn), 0))
+		filter_forget_fs(b);
 	if (__builtin_expect(segment_is_fs() && own_fs_changes(&b->insn), 0))
 		emit_own_fs(b);
 	else if (__builtin_expect(b->insn.rip_relative, 0))

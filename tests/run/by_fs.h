@@ -8,4 +8,8 @@
  */
 void load_by_fs(const void *first, const void *end, unsigned long step);
 
+/* Two loads of what is at @at: from the base of FS, which is set to it, and with another base, after
+ * the register was loaded with what it had. */
+void load_by_selector(const void *at);
+
 #endif

@@ -525,6 +525,20 @@ static void fs_moves(void **state)
 	close(fd);
 }
 
+/* A selector brings a base of its own. */
+static void fs_is_loaded(void **state)
+{
+	static _Alignas(64) uint64_t place;
+	const int fd = watch(&place);
+
+	(void)state;
+	for (unsigned int times = 1; times <= 3; times++) {
+		load_by_selector(&place);
+		assert_int_equal(count_of(fd), 2 * times);
+	}
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -532,6 +546,7 @@ int main(void)
 		cmocka_unit_test(operands_are_found),
 		cmocka_unit_test(places_change_under_way),
 		cmocka_unit_test(fs_moves),
+		cmocka_unit_test(fs_is_loaded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
