@@ -237,6 +237,7 @@ _Noreturn void boot(uint64_t *top, uint64_t distance)
 	move_end(distance);
 	relocate();
 	stack_read(&stack, top);
+	aslr_boot(stack_auxv(&stack, AT_EXECFN));
 	read_handover(stack.handover);
 	if (!segment_boot())
 		die("this sandbox lets nobody have the GS register, nor change code to do without it");

@@ -4,18 +4,22 @@
  * program maps. There a hole is left, and nothing of ours, so that what we are decides nothing
  * there.
  *
- * Nothing here may use an address that is itself to be relocated, nor change a variable: they stay.
+ * Nothing here may use an address that is itself to be relocated; and variables stay, whatever they
+ * are changed to.
  */
 #include "runtime/boot/move.h"
 
 #include <asm/mman.h>
+#include <linux/auxvec.h>
 #include <linux/elf.h>
 #include <linux/mman.h>
 #include <stdbool.h>
 
 #include "abi/handover.h"
 #include "runtime/boot/handover.h"
+#include "runtime/boot/stack.h"
 #include "runtime/linux/apart.h"
+#include "runtime/linux/aslr.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/thread_slots.h"
 #include "runtime/string.h"
@@ -29,14 +33,18 @@ static uint64_t size(void)
 	return PAGE_UP(_end) - (uint64_t)&__ehdr_start;
 }
 
-/* The descriptor of tally-rt, or -1. */
-static int file(uint64_t *top)
+/* The descriptor of tally-rt, or -1; and what it is called. */
+static int file(uint64_t *top, uint64_t *name)
 {
 	char **envp = (char **)(top + 1 + *top + 1), *last = NULL;
 	struct handover handover;
 
 	for (; *envp; envp++)
 		last = *envp;
+	*name = 0;
+	for (const struct auxv *a = (const struct auxv *)(envp + 1); a->type != AT_NULL; a++)
+		if (a->type == AT_EXECFN)
+			*name = a->value;
 	if (!last || strncmp(last, HANDOVER_NAME, sizeof(HANDOVER_NAME) - 1) ||
 	    handover_read(&handover, last + sizeof(HANDOVER_NAME) - 1))
 		return -1;
@@ -88,12 +96,14 @@ static bool map(uint64_t base, int fd)
 
 uint64_t move(uint64_t *top)
 {
-	const int fd = file(top);
-	uint64_t base = apart_start();
+	uint64_t name, base;
+	const int fd = file(top, &name);
 	int64_t result;
 
-	if (fd < 0)
+	if (fd < 0 || !name)
 		return 0;
+	aslr_boot(name);
+	base = apart_start();
 	result = sys(__NR_mmap, base, size(), PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (sys_failed(result))

@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/linux/aslr.h"
 
-#include <linux/personality.h>
 #include <linux/random.h>
 
+#include "runtime/string.h"
 #include "runtime/sys.h"
 
-/* personality(2): change nothing. */
-#define ASK 0xffffffff
+/* Where stacks end that are not at random, and begin with eight bytes of nothing, behind the name. */
+enum { BEHIND_NAME = 8 };
+#define STACK_TOP 0x7ffffffff000UL
+
+static bool off;
+
+void aslr_boot(uint64_t name)
+{
+	off = name + strlen((const char *)name) + 1 + BEHIND_NAME == STACK_TOP;
+}
 
 bool aslr_is_off(void)
 {
-	const int64_t persona = sys(__NR_personality, ASK);
-
-	/* gVisor does not answer what it is (EINVAL), and seccomp filters may not let one ask. */
-	return !sys_failed(persona) && (persona & ADDR_NO_RANDOMIZE);
+	return off;
 }
 
 uint64_t aslr_random(void)
 {
 	uint64_t random = 0;
 
-	if (!aslr_is_off())
+	if (!off)
 		sys(__NR_getrandom, &random, sizeof(random), GRND_NONBLOCK);
 	return random;
 }

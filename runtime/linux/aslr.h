@@ -6,7 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether addresses are to be the same each time: ADDR_NO_RANDOMIZE of personality(2). */
+/*
+ * @name is the kernel's AT_EXECFN, which lies at the end of the stack: where that is tells all that
+ * one could ask for. A sandbox may not answer personality(2), nor is there always a /proc with
+ * randomize_va_space.
+ */
+void aslr_boot(uint64_t name);
+
+/* Whether addresses are to be the same each time, by personality(2) or for the whole machine. */
 bool aslr_is_off(void);
 
 /* To choose an address by; 0 where they are to be the same, and as long as the kernel has none. */

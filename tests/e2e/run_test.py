@@ -380,6 +380,25 @@ def case_addresses_are_random_where_nobody_may_ask_for_them():
         check(len(places) > 1, '%s always at %s' % (name, places))
 
 
+def places_without_randomisation():
+    """Of all in a program's memory, as it is seen from outside: the runtime's, too."""
+    with subprocess.Popen(['setarch', '-R', TALLY, 'run', '--', 'cat'], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as run_:
+        run_.stdin.write(b'is there\n')
+        run_.stdin.flush()
+        run_.stdout.readline()
+        with open('/proc/%d/task/%d/children' % (run_.pid, run_.pid)) as file:
+            child = file.read().split()[0]
+        with open('/proc/%s/maps' % child) as file:
+            return sorted(line.split()[0] for line in file if '/' in line)
+
+
+def case_addresses_are_the_same_where_nothing_is_random():
+    if run('setarch', '-R', 'true').returncode:
+        skip('personality(2) is not permitted')
+    equal(places_without_randomisation(), places_without_randomisation())
+
+
 # Is told of an event, looks until there is nothing more, and waits.
 POLLS = """
 import ctypes, fcntl, mmap, select, struct
