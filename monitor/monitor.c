@@ -89,6 +89,7 @@ struct child {
 	const char *runtime;
 	char *const *argv;
 	int arena, events, self, program;
+	bool fixed; /* its addresses */
 	char *handover, **envp;
 	sigset_t mask;		/* to start with, */
 	struct sigaction ended; /* and what it makes of SIGCHLD */
@@ -117,9 +118,9 @@ static int prepare(struct child *child, const char *path)
 	if (child->self < 0)
 		return -errno;
 	child->program = open_ourselves(path);
-	if (asprintf(&child->handover, HANDOVER_NAME "%d,%d,%d,%d,%d,%lu,0,%s", HANDOVER_VERSION,
+	if (asprintf(&child->handover, HANDOVER_NAME "%d,%d,%d,%d,%d,%lu,0,%d,%s", HANDOVER_VERSION,
 		     child->arena, child->events, child->self, child->program, HANDOVER_PAGES,
-		     path) < 0) {
+		     child->fixed, path) < 0) {
 		child->handover = NULL;
 		return -ENOMEM;
 	}
@@ -404,6 +405,7 @@ int monitor_run(const char *runtime, const struct monitor_options *options, char
 		.events = -1,
 		.self = -1,
 		.program = -1,
+		.fixed = options->fixed,
 	};
 	char path[PATH_MAX];
 	int code = find(argv[0], path, err);

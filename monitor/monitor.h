@@ -34,6 +34,7 @@ struct monitor_options {
 	int counters;		/* of the virtual PMU; 0: no limit */
 	bool host;		/* let the kernel count what it can */
 	bool shares_code;	/* let processes leave translations to others: abi/store.h */
+	bool fixed;		/* addresses are the same each time: abi/handover.h */
 	struct machine machine; /* that the model computes; zeros: the reference one */
 };
 

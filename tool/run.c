@@ -22,7 +22,8 @@ enum {
 	OPTION_COUNTERS,
 	OPTION_HOST,
 	OPTION_CPU_MODEL,
-	OPTION_CODE
+	OPTION_CODE,
+	OPTION_ADDRESSES
 };
 
 static const struct tool_option option_table[] = {
@@ -39,6 +40,9 @@ static const struct tool_option option_table[] = {
 	{OPTION_CODE, "code", TOOL_WORD, .metavar = "shared|own",
 	 .help = "whether processes leave translated code to those that execute the same program "
 		 "(default shared)"},
+	{OPTION_ADDRESSES, "addresses", TOOL_WORD, .metavar = "random|fixed",
+	 .help = "fixed: each run has the same, and so the same counts, also where 'setarch -R' is "
+		 "refused"},
 	{0},
 };
 
@@ -116,6 +120,9 @@ static int set_option(const struct tool_command *command, int key, const char *a
 		return set_number(command, "counters", argument, 0, 64, &options->counters);
 	case OPTION_CPU_MODEL:
 		return set_machine(command, argument, options);
+	case OPTION_ADDRESSES:
+		return set_choice(command, "addresses", "fixed", "random", argument,
+				  &options->fixed);
 	case OPTION_CODE:
 		return set_choice(command, "code", "shared", "own", argument,
 				  &options->shares_code);

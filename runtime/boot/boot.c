@@ -26,6 +26,7 @@
 #include "runtime/linux/confined.h"
 #include "runtime/linux/descriptors.h"
 #include "runtime/linux/files.h"
+#include "runtime/linux/fixed.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/signal.h"
 #include "runtime/linux/tasks.h"
@@ -65,6 +66,25 @@ static void read_handover(const char *text)
 	owner = handover.owner;
 	confined_boot(handover.confined);
 	filename = handover.filename;
+}
+
+/* Where addresses are to be fixed the kernel's stack is not the program's. */
+static uint64_t *place_stack(uint64_t *top)
+{
+	const struct stack_glance stack = stack_glance(top);
+	struct handover handover;
+	uint64_t *placed;
+
+	if (!stack.name || handover_read(&handover, stack.handover))
+		return top;
+	aslr_boot(stack.name, handover.fixed);
+	if (!handover.fixed || !aslr_is_the_kernels())
+		return top;
+	placed = fixed_boot(top, stack.name);
+	if (!placed && handover.descriptors.program < 0)
+		say("addresses are random: they cannot be fixed under a limit on address space "
+		    "(ulimit -v), without one on the stack (ulimit -s), nor in gVisor");
+	return placed ? placed : top;
 }
 
 /* Address space for an image that may lie anywhere, aligned as it wants. */
@@ -236,8 +256,7 @@ _Noreturn void boot(uint64_t *top, uint64_t distance)
 
 	move_end(distance);
 	relocate();
-	stack_read(&stack, top);
-	aslr_boot(stack_auxv(&stack, AT_EXECFN));
+	stack_read(&stack, place_stack(top));
 	read_handover(stack.handover);
 	if (!segment_boot())
 		die("this sandbox lets nobody have the GS register, nor change code to do without it");
@@ -257,7 +276,7 @@ _Noreturn void boot(uint64_t *top, uint64_t distance)
 	note_vdso(&stack);
 	fs_boot(stack_auxv(&stack, AT_HWCAP2));
 	if (program.executable_stack)
-		sys(__NR_mprotect, PAGE_DOWN(top), PAGE,
+		sys(__NR_mprotect, PAGE_DOWN(stack.top), PAGE,
 		    PROT_READ | PROT_WRITE | PROT_EXEC | PROT_GROWSDOWN);
 	describe(&stack, &program, &interpreter);
 	tell_kernel(&stack, &program);

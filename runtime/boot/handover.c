@@ -39,15 +39,16 @@ static bool next_descriptor(const char **text, int *fd)
 static bool read_rest(struct handover *handover, const char *text)
 {
 	struct descriptors *fds = &handover->descriptors;
-	uint64_t owner, confined;
+	uint64_t owner, confined, fixed;
 
 	if (!next_descriptor(&text, &fds->arena) || !next_descriptor(&text, &fds->monitor) ||
 	    !next_descriptor(&text, &fds->runtime) || !next_descriptor(&text, &fds->program) ||
 	    !next_number(&text, HANDOVER_PAGES + UINT32_MAX, &owner) || owner < HANDOVER_PAGES ||
-	    !next_number(&text, 1, &confined) || !*text)
+	    !next_number(&text, 1, &confined) || !next_number(&text, 1, &fixed) || !*text)
 		return false;
 	handover->owner = (uint32_t)(owner - HANDOVER_PAGES);
 	handover->confined = confined;
+	handover->fixed = fixed;
 	handover->filename = text;
 	return true;
 }

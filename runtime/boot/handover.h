@@ -14,7 +14,7 @@
 struct handover {
 	struct descriptors descriptors;
 	uint32_t owner; /* of the thread's page in the arena; 0: it has none */
-	bool confined;
+	bool confined, fixed;
 	const char *filename; /* within the text */
 };
 

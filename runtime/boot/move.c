@@ -10,12 +10,10 @@
 #include "runtime/boot/move.h"
 
 #include <asm/mman.h>
-#include <linux/auxvec.h>
 #include <linux/elf.h>
 #include <linux/mman.h>
 #include <stdbool.h>
 
-#include "abi/handover.h"
 #include "runtime/boot/handover.h"
 #include "runtime/boot/stack.h"
 #include "runtime/linux/apart.h"
@@ -31,24 +29,6 @@ extern const char _end[] __attribute__((visibility("hidden")));
 static uint64_t size(void)
 {
 	return PAGE_UP(_end) - (uint64_t)&__ehdr_start;
-}
-
-/* The descriptor of tally-rt, or -1; and what it is called. */
-static int file(uint64_t *top, uint64_t *name)
-{
-	char **envp = (char **)(top + 1 + *top + 1), *last = NULL;
-	struct handover handover;
-
-	for (; *envp; envp++)
-		last = *envp;
-	*name = 0;
-	for (const struct auxv *a = (const struct auxv *)(envp + 1); a->type != AT_NULL; a++)
-		if (a->type == AT_EXECFN)
-			*name = a->value;
-	if (!last || strncmp(last, HANDOVER_NAME, sizeof(HANDOVER_NAME) - 1) ||
-	    handover_read(&handover, last + sizeof(HANDOVER_NAME) - 1))
-		return -1;
-	return handover.descriptors.runtime;
 }
 
 static bool map_segment(const Elf64_Phdr *segment, uint64_t base, int fd)
@@ -96,13 +76,14 @@ static bool map(uint64_t base, int fd)
 
 uint64_t move(uint64_t *top)
 {
-	uint64_t name, base;
-	const int fd = file(top, &name);
+	const struct stack_glance stack = stack_glance(top);
+	struct handover handover;
+	uint64_t base;
 	int64_t result;
 
-	if (fd < 0 || !name)
+	if (!stack.name || handover_read(&handover, stack.handover))
 		return 0;
-	aslr_boot(name);
+	aslr_boot(stack.name, handover.fixed);
 	base = apart_start();
 	result = sys(__NR_mmap, base, size(), PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
@@ -110,7 +91,7 @@ uint64_t move(uint64_t *top)
 		return 0;
 	/* Kernels before 4.17 take the address for a hint. */
 	base = (uint64_t)result;
-	if (!map(base, fd)) {
+	if (!map(base, handover.descriptors.runtime)) {
 		sys(__NR_munmap, base, size());
 		return 0;
 	}

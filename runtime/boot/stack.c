@@ -15,6 +15,23 @@ static size_t count(char *const *list)
 	return nr;
 }
 
+/* In code that lies elsewhere than it will: nothing here has an address in it. */
+struct stack_glance stack_glance(const uint64_t *top)
+{
+	const size_t name = sizeof(HANDOVER_NAME) - 1;
+	const char *const *envp = (const char *const *)(top + 1 + *top + 1), *last = NULL;
+	struct stack_glance seen = {0};
+
+	for (; *envp; envp++)
+		last = *envp;
+	if (last && !strncmp(last, HANDOVER_NAME, name))
+		seen.handover = last + name;
+	for (const struct auxv *a = (const struct auxv *)(envp + 1); a->type != AT_NULL; a++)
+		if (a->type == AT_EXECFN)
+			seen.name = a->value;
+	return seen;
+}
+
 /*
  * Without its last string the environment is a word shorter. What follows moves down: rsp has to
  * stay, as it must be a multiple of 16.

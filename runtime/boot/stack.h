@@ -13,6 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The last of the strings is AT_EXECFN, and behind it are so many bytes of nothing. */
+enum { STACK_BEHIND_NAME = 8 };
+
 struct auxv {
 	uint64_t type, value;
 };
@@ -26,6 +29,13 @@ struct stack {
 	size_t nr_auxv;	      /* with AT_NULL */
 	const char *handover; /* what follows TALLY_RUN=; NULL if there is none */
 };
+
+/* Changes nothing: what stack_read() will take, and AT_EXECFN; NULL and 0 if they are not there. */
+struct stack_glance {
+	const char *handover;
+	uint64_t name;
+};
+struct stack_glance stack_glance(const uint64_t *top);
 
 /* Finds the parts, and takes the handover out of the environment. */
 void stack_read(struct stack *stack, uint64_t *top);

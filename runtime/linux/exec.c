@@ -8,6 +8,7 @@
 #include "abi/handover.h"
 #include "core/core.h"
 #include "runtime/linux/arena.h"
+#include "runtime/linux/aslr.h"
 #include "runtime/linux/code_store.h"
 #include "runtime/linux/confined.h"
 #include "runtime/linux/copy.h"
@@ -171,10 +172,10 @@ static int64_t become(struct thread *thread, const struct exec *exec, int progra
 	if (thread)
 		tasks_await_end(thread);
 	owner = arena_hand_over(thread);
-	format(handover, sizeof(handover), HANDOVER_NAME "%d,%d,%d,%d,%d,%u,%d,%s",
+	format(handover, sizeof(handover), HANDOVER_NAME "%d,%d,%d,%d,%d,%u,%d,%d,%s",
 	       (int64_t)HANDOVER_VERSION, (int64_t)descriptors.arena, (int64_t)descriptors.monitor,
 	       (int64_t)descriptors.runtime, (int64_t)program, HANDOVER_PAGES + owner,
-	       (int64_t)is_confined(thread), exec->filename);
+	       (int64_t)is_confined(thread), (int64_t)aslr_is_fixed(), exec->filename);
 	error = make_lists(exec, argv, envp, handover, &lists);
 	if (!error && thread) {
 		thread->task->exec_lists = lists.argv;

@@ -8,6 +8,7 @@
 #include "runtime/linux/arena.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/files.h"
+#include "runtime/linux/fixed.h"
 #include "runtime/linux/syscalls.h"
 #include "runtime/say.h"
 #include "runtime/sys.h"
@@ -54,6 +55,8 @@ static int64_t change(int64_t pid, uint64_t resource, const struct limit *to, st
 	int64_t error = sys(__NR_prlimit64, pid, resource, NULL, &before);
 
 	if (!error && to) {
+		if (resource == RLIMIT_AS && to->now != LIMITS_NONE)
+			fixed_end();
 		wanted = (struct limit){limits_to_kernel(to->now, part),
 					limits_to_kernel(to->max, part)};
 		error = sys(__NR_prlimit64, pid, resource, &wanted, NULL);

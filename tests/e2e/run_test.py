@@ -399,6 +399,73 @@ def case_addresses_are_the_same_where_nothing_is_random():
     equal(places_without_randomisation(), places_without_randomisation())
 
 
+# As in a container where nobody may ask for ADDR_NO_RANDOMIZE.
+FIXED = (os.environ['REFUSE_PERF'], '1,135:0x40000', TALLY, 'run', '--addresses=fixed', '--')
+
+
+def random_places(*argv):
+    """What two runs do not have in common of the memory that they see."""
+    of_kernel = re.compile(r'\[(vvar.*|vdso|vsyscall)\]')
+    seen = [{line for line in run(*argv).stdout.splitlines() if not of_kernel.search(line)}
+            for _ in range(2)]
+    check(seen[0] and seen[1], 'nothing is mapped')
+    return seen[0] ^ seen[1]
+
+
+def case_addresses_are_fixed_where_nobody_may_ask_for_that():
+    equal(random_places(*FIXED, 'cat', '/proc/self/maps'), set())
+    # Of a child as well, whatever comes between, and with threads.
+    equal(random_places(*FIXED, 'sh', '-c', 'true; (exec cat /proc/self/maps)'), set())
+    with open('/proc/sys/kernel/randomize_va_space') as file:
+        check(file.read() == '0\n' or random_places(TALLY, 'run', '--', 'cat', '/proc/self/maps'),
+              'nothing is random anyway')
+
+
+def case_counts_are_the_same_where_addresses_are_fixed():
+    counts = set()
+    for _ in range(3):
+        done = run(*FIXED, TALLY, 'stat', '-x', ',', '-e', 'instructions,branches', '--', 'sh', '-c',
+                   'for i in 1 2 3 4; do (echo $i | sed s/./x/); done')
+        equal(done.stdout, 'x\n' * 4)
+        counts.add(tuple(line.split(',')[0] for line in done.stderr.splitlines()))
+    equal(len(counts), 1, '%s: numbers of runs' % counts)
+
+
+# Of its own arguments and environment, in all the ways there are; and how deep its stack goes.
+TELLS = """
+import ctypes, os, resource, sys, threading
+print(sys.argv, dict(os.environ))
+for name in 'cmdline', 'environ', 'comm':
+    print(open('/proc/self/' + name, 'rb').read())
+print(sum('[stack]' in line for line in open('/proc/self/maps')))
+local, number = ctypes.c_int(), next(int(line.split()[0].split('-')[1], 16)
+                                     for line in open('/proc/self/maps') if '[stack]' in line)
+auxv = open('/proc/self/auxv', 'rb').read()
+auxv = dict(zip(*[iter(memoryview(auxv).cast('Q'))] * 2))
+print(ctypes.string_at(auxv[31]), ctypes.string_at(auxv[15]), number > auxv[31] > number - 65536)
+print(len(set(ctypes.string_at(auxv[25], 16))) > 4)
+print(resource.getrlimit(resource.RLIMIT_STACK))
+"""
+
+
+def case_a_stack_that_is_not_the_kernels():
+    for argv in ((sys.executable, '-E', '-S', '-c', TELLS, 'one', '', 'two words'),
+                 ('sh', '-c', 'ulimit -s 4096; exec "$@"', 'sh', sys.executable, '-E', '-S', '-c',
+                  TELLS)):
+        native = run(*argv)
+        ours = run(TALLY, 'run', '--addresses=fixed', '--', *argv)
+        equal((ours.returncode, ours.stderr, ours.stdout), (0, '', native.stdout))
+
+
+def case_addresses_under_a_limit():
+    need_room()
+    done = run('sh', '-c', 'ulimit -v 8000000; exec "$@"', 'sh', TALLY, 'run', '--addresses=fixed',
+               '--', 'sh', '-c', 'true; echo here')
+    equal((done.returncode, done.stdout), (0, 'here\n'))
+    equal(len(done.stderr.splitlines()), 1, done.stderr)
+    contains(done.stderr, 'ulimit -v')
+
+
 # Is told of an event, looks until there is nothing more, and waits.
 POLLS = """
 import ctypes, fcntl, mmap, select, struct
