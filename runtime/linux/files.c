@@ -183,11 +183,13 @@ static const struct path_call path_calls[] = {
 	[__NR_listxattr] = PATH(ALWAYS),
 	[__NR_llistxattr] = PATH(NEVER),
 	[__NR_lstat] = PATH(NEVER),
+	[__NR_mount] = PATH(ALWAYS), /* what is bound elsewhere */
 	[__NR_name_to_handle_at] = AT_FOLLOWS(4),
 	[__NR_newfstatat] = AT_FLAGS(3),
 	[__NR_open] = PATH(ALWAYS),
 	[__NR_openat] = AT(ALWAYS),
 	[__NR_openat2] = AT(ALWAYS),
+	[__NR_open_tree] = AT_FLAGS(2),
 	/* What these read is not the link that is asked for, but where it leads. */
 	[__NR_readlink] = PATH(ALWAYS),
 	[__NR_readlinkat] = AT(ALWAYS),

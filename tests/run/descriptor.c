@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/signalfd.h>
@@ -314,6 +316,66 @@ static void case_own_file(void)
 	say_end("copy", child);
 }
 
+/* Whether @path is the same file as the program. */
+static void say_same(const char *what, int dirfd, const char *path)
+{
+	struct stat program, other;
+
+	need(stat("/proc/self/exe", &program) == 0);
+	need(fstatat(dirfd, path, &other, AT_EMPTY_PATH) == 0);
+	say("%s %d\n", what, program.st_dev == other.st_dev && program.st_ino == other.st_ino);
+}
+
+/* Executed in the name space of mounts that it changes: what it is then belongs to that. */
+static void case__mounted(void)
+{
+	static const char exe[] = "/proc/self/exe";
+	int tree;
+
+	SAY(mount(exe, "bound", NULL, MS_BIND, NULL));
+	say_same("bound", AT_FDCWD, "bound");
+	SAY(umount2("bound", MNT_DETACH));
+	tree = (int)raw(SYS_open_tree, AT_FDCWD, exe, OPEN_TREE_CLOEXEC | OPEN_TREE_CLONE);
+	need(tree >= 0);
+	say_same("tree", tree, "");
+	tree = (int)raw(SYS_open_tree, AT_FDCWD, exe, OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+	need(tree >= 0);
+	SAY(mount("exe", "bound", NULL, MS_BIND, NULL));
+	SAY(mount(NULL, "bound", NULL, MS_BIND, NULL));
+}
+
+/* As root of name spaces of users and of mounts, which takes no privilege. */
+static int be_root(void)
+{
+	char map[32];
+	int length = snprintf(map, sizeof(map), "0 %d 1", (int)geteuid()), file, written;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+		return -1;
+	file = open("/proc/self/uid_map", O_WRONLY);
+	written = (int)write(file, map, (size_t)length);
+	close(file);
+	return written == length ? 0 : -1;
+}
+
+/* Container runtimes bind their own file elsewhere, and execute it from there. */
+static void case_mounted(void)
+{
+	int file = open("bound", O_WRONLY | O_CREAT, 0600);
+
+	need(file >= 0);
+	close(file);
+	copy_program("copy");
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (be_root() == 0)
+			execl("./copy", "copy", "_mounted", (char *)NULL);
+		_exit(9);
+	}
+	say_end("copy", child);
+}
+
 const struct test_case cases[] = {
 	{"by_number", case_by_number},
 	{"polled", case_polled},
@@ -322,6 +384,8 @@ const struct test_case cases[] = {
 	{"files_of_such_names", case_files_of_such_names},
 	{"listed", case_listed},
 	{"own_file", case_own_file},
+	{"mounted", case_mounted},
+	{"_mounted", case__mounted},
 	{"_own_file", case__own_file},
 	{NULL, NULL},
 };
