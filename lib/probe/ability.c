@@ -320,7 +320,10 @@ static int try_cgroup(struct trial *trial)
 
 	dir = tly_cgroup_open("/", &err);
 	if (dir < 0)
-		return fail(trial, TALLY_MAY_NOT, err.code, err.what, err.remedy);
+		return fail(trial, TALLY_MAY_NOT, err.code, err.what,
+			    trial->system->container && !trial->system->cap_sys_admin
+				    ? "start the container with -v /sys/fs/cgroup:/sys/fs/cgroup:ro"
+				    : err.remedy);
 	show_path(trial, dir);
 	fd = open_event(trial, &attr, dir, sched_getcpu(), PERF_FLAG_PID_CGROUP);
 	close(dir);

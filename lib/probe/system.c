@@ -179,10 +179,13 @@ static const char *find_container(const char *root)
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
 		if (exists(root, marks[i].file))
 			return marks[i].name;
-	/* systemd writes down what its manager told it: "lxc", "systemd-nspawn", ... */
-	if (read_text(root, "/run/systemd/container", text, sizeof(text)))
-		return !strncmp(text, "lxc", 3) ? "lxc" : "container";
-	return NULL;
+	/* What the manager says, and what systemd within has been told by it: "lxc", ... */
+	if (!read_text(root, "/run/host/container-manager", text, sizeof(text)) &&
+	    !read_text(root, "/run/systemd/container", text, sizeof(text)))
+		return NULL;
+	if (!strncmp(text, "systemd-nspawn", 14))
+		return "systemd-nspawn";
+	return !strncmp(text, "lxc", 3) ? "lxc" : "container";
 }
 
 void tly_system_read(struct tally_system *system, const char *root)

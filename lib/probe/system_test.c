@@ -188,6 +188,14 @@ static void test_container(void **state)
 	const struct tree *tree = *state;
 	struct tally_system system;
 
+	put(tree, "/run/systemd/container", "rkt\n");
+	tly_system_read(&system, tree->root);
+	assert_string_equal(system.container, "container");
+
+	put(tree, "/run/host/container-manager", "systemd-nspawn\n");
+	tly_system_read(&system, tree->root);
+	assert_string_equal(system.container, "systemd-nspawn");
+
 	put(tree, "/.dockerenv", "");
 	tly_system_read(&system, tree->root);
 	assert_string_equal(system.container, "docker");

@@ -37,6 +37,24 @@ void tly_write_admin(struct tly_refusal *r, char *buf, size_t size)
 	write_lack(r, "CAP_SYS_ADMIN", tly_refusal_system(r)->cap_sys_admin, buf, size);
 }
 
+/* Docker knows the capabilities of Linux 5.8 since version 23 only: Debian 12 has 20.10. */
+static const char *for_old_docker(const struct tally_system *system, const char *capability)
+{
+	return contained_by(system, "docker") && !strcmp(capability, "PERFMON")
+		       ? " (before Docker 23: SYS_ADMIN)"
+		       : "";
+}
+
+/* What a container has in a user namespace of its own counts nowhere else. */
+static void write_outside_right(const struct tally_system *system, const char *capability,
+				char *buf, size_t size)
+{
+	if (contained_by(system, "podman"))
+		snprintf(buf, size, "sudo podman run --cap-add %s ...", capability);
+	else
+		snprintf(buf, size, "run it as root outside of the user namespace");
+}
+
 /*
  * A capability outside of the bounding set is for whoever started the container (or the service,
  * where it is root that lacks it) to give. False when this process can get it by itself.
@@ -44,13 +62,18 @@ void tly_write_admin(struct tly_refusal *r, char *buf, size_t size)
 static bool write_start_right(const struct tally_system *system, const char *capability, bool gain,
 			      char *buf, size_t size)
 {
+	if (system->user_namespace) {
+		write_outside_right(system, capability, buf, size);
+		return true;
+	}
 	if (gain || (!system->container && geteuid() != 0))
 		return false;
 	if (contained_by(system, "kubernetes"))
 		snprintf(buf, size, "in the pod's securityContext: capabilities: {add: [%s]}",
 			 capability);
 	else if (contained_by(system, "podman") || contained_by(system, "docker"))
-		snprintf(buf, size, "%s run --cap-add %s ...", system->container, capability);
+		snprintf(buf, size, "%s run --cap-add %s ...%s", system->container, capability,
+			 for_old_docker(system, capability));
 	else
 		snprintf(buf, size, "start its container or service with CAP_%s", capability);
 	return true;
@@ -64,10 +87,6 @@ void tly_write_perfmon_right(struct tly_refusal *r, char *buf, size_t size)
 
 	if (write_start_right(system, "PERFMON", system->may_gain_perfmon, buf, size))
 		return;
-	if (system->user_namespace) {
-		snprintf(buf, size, "run it as root outside of the user namespace");
-		return;
-	}
 	length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	/* In a run nobody has the rights that its file would give. */
 	if (!system->may_gain_perfmon || tally_user_mode())
@@ -82,8 +101,7 @@ void tly_write_admin_right(struct tly_refusal *r, char *buf, size_t size)
 	const struct tally_system *system = tly_refusal_system(r);
 
 	if (!write_start_right(system, "SYS_ADMIN", system->may_gain_sys_admin, buf, size))
-		snprintf(buf, size, "run it as root%s",
-			 system->user_namespace ? " outside of the user namespace" : "");
+		snprintf(buf, size, "run it as root");
 }
 
 void tly_write_sysctl(struct tly_refusal *r, char *buf, size_t size)
@@ -104,9 +122,11 @@ void tly_write_filter(struct tly_refusal *r, char *buf, size_t size)
 			 "in the pod's securityContext: seccompProfile: {type: Unconfined}, "
 			 "capabilities: {add: [PERFMON]}");
 	else if (contained_by(system, "podman") || contained_by(system, "docker"))
-		snprintf(buf, size,
-			 "%s run --security-opt seccomp=unconfined --cap-add PERFMON ...",
-			 system->container);
+		snprintf(buf, size, "%s run --security-opt seccomp=unconfined%s ...%s",
+			 system->container, system->user_namespace ? "" : " --cap-add PERFMON",
+			 system->user_namespace ? "" : for_old_docker(system, "PERFMON"));
+	else if (contained_by(system, "systemd-nspawn"))
+		snprintf(buf, size, "systemd-nspawn --system-call-filter=perf_event_open ...");
 	else
 		snprintf(buf, size,
 			 "allow perf_event_open in the filter of the service or sandbox that "
