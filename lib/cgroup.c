@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/error.h"
+#include "lib/probe/call.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
@@ -136,6 +137,6 @@ int tly_cgroup_keep_time(int cgroup, int cpu)
 		.exclude_hv = 1,
 	};
 
-	return (int)syscall(SYS_perf_event_open, &attr, cgroup, cpu, -1,
-			    PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
+	return (int)tly_perf_event_open(&attr, cgroup, cpu, -1,
+					PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
 }

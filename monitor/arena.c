@@ -18,6 +18,7 @@
 
 #include "abi/store.h"
 #include "core/core.h"
+#include "lib/probe/fatal.h"
 #include "monitor/machine.h"
 #include "monitor/memory_limit.h"
 #include "monitor/monitor.h"
@@ -255,7 +256,8 @@ static int grow(int fd)
  */
 static bool kernel_has_events(void)
 {
-	return syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0UL) < 0 && errno == EFAULT;
+	return !tly_open_is_fatal() && syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0UL) < 0 &&
+	       errno == EFAULT;
 }
 
 /* As an inode, or 0. */

@@ -31,9 +31,10 @@ static uint64_t least(const char *root, char *group, const char *name)
 	char *slash;
 
 	do {
-		snprintf(path, sizeof(path), "%s%s/%s", root, group, name);
-		next = limit_in(path);
-		limit = next < limit ? next : limit;
+		if (snprintf(path, sizeof(path), "%s%s/%s", root, group, name) < PATH_MAX) {
+			next = limit_in(path);
+			limit = next < limit ? next : limit;
+		}
 		slash = strrchr(group, '/');
 		if (slash)
 			*slash = '\0';
@@ -55,7 +56,8 @@ uint64_t memory_limit_of_groups(const char *groups, const char *root)
 			next = least(root, group, "memory.max");
 		} else if (sscanf(line, "%*d:%[^:]:%[^\n]", controllers, group) == 2 &&
 			   !strcmp(controllers, "memory")) {
-			snprintf(first, sizeof(first), "%s/memory", root);
+			if (snprintf(first, sizeof(first), "%s/memory", root) >= PATH_MAX)
+				continue;
 			next = least(first, group, "memory.limit_in_bytes");
 		} else {
 			continue;

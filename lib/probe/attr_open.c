@@ -3,12 +3,11 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <tally/attr.h>
 
 #include "abi/attr.h"
+#include "lib/probe/call.h"
 #include "lib/probe/refusal/refusal.h"
 
 bool tly_attr_copy(struct tly_attr_copy *copy, const struct perf_event_attr *attr)
@@ -31,7 +30,7 @@ int tly_attr_try(struct tly_attr_copy *copy, pid_t pid, int cpu, int group_fd, u
 	const uint32_t size = copy->attr.size;
 	long fd;
 
-	fd = syscall(SYS_perf_event_open, &copy->attr, pid, cpu, group_fd, flags);
+	fd = tly_perf_event_open(&copy->attr, pid, cpu, group_fd, flags);
 	if (fd >= 0)
 		return (int)fd;
 	if (errno != E2BIG)
@@ -42,7 +41,7 @@ int tly_attr_try(struct tly_attr_copy *copy, pid_t pid, int cpu, int group_fd, u
 	    !tly_attr_zero_after(&copy->attr, copy->kernel_size))
 		return -E2BIG;
 	copy->attr.size = copy->kernel_size;
-	fd = syscall(SYS_perf_event_open, &copy->attr, pid, cpu, group_fd, flags);
+	fd = tly_perf_event_open(&copy->attr, pid, cpu, group_fd, flags);
 	copy->attr.size = size;
 	return fd < 0 ? -errno : (int)fd;
 }

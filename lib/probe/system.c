@@ -21,6 +21,7 @@
 #include <cpuid.h>
 #endif
 
+#include "lib/probe/call.h"
 #include "lib/readfile.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
@@ -258,7 +259,7 @@ const char *tly_system_virtualization(void)
 
 static int perf_event_open(void *attr, unsigned long flags)
 {
-	return (int)syscall(SYS_perf_event_open, attr, 0, -1, -1, flags);
+	return (int)tly_perf_event_open(attr, 0, -1, -1, flags);
 }
 
 static void probe_syscall(struct tally_system *system)

@@ -96,6 +96,28 @@ def case_seccomp_enosys():
     contains(ability(found, 'software')['reason'], 'seccomp filter')
 
 
+def case_seccomp_kills():
+    """As in a service of systemd with SystemCallFilter=@system-service."""
+    found, status, text = crippled(REFUSE_PERF, 'kill')
+    equal(status, 1)
+    equal(found['process']['perf_event_open'], False)
+    for a in found['abilities']:
+        equal(a['reason'], 'a seccomp filter ends who calls perf_event_open')
+    contains(text, 'The kernel lets nothing be measured here: a seccomp filter ends')
+
+
+def case_seccomp_kills_but_user_mode_counts():
+    inner = run(REFUSE_PERF, 'kill', TALLY, 'stat', '-x,', '-e', 'instructions,page-faults', '--',
+                TALLY, 'run', '--', 'true')
+    equal(inner.returncode, 0)
+    check(re.search(r'^[1-9]\d*,,instructions', inner.stderr, re.M), inner.stderr)
+    for host in 'auto', 'never':
+        done = run(REFUSE_PERF, 'kill', TALLY, 'run', '--host=' + host, '--',
+                   TALLY, 'stat', '-x,', '-e', 'instructions:u,page-faults:u', '--', 'true')
+        equal(done.returncode, 0)
+        equal(len(re.findall(r'^[1-9]\d*,', done.stderr, re.M)), 2, done.stderr)
+
+
 def case_sandbox_with_enodev():
     """As gVisor has it."""
     found, status, _ = crippled(REFUSE_PERF, '19')

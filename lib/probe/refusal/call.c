@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/resource.h>
 
+#include "lib/probe/call.h"
 #include "lib/probe/refusal/refusal.h"
 
 /*
@@ -24,6 +25,11 @@ static bool stopped_before(struct tly_refusal *r)
 static bool filter_refuses(struct tly_refusal *r)
 {
 	return stopped_before(r) && tly_refusal_system(r)->seccomp > 0;
+}
+
+static bool filter_ends(struct tly_refusal *r)
+{
+	return filter_refuses(r) && tly_call_is_fatal();
 }
 
 /* A security module, asked before anything is looked at (capable or not). */
@@ -61,6 +67,7 @@ static bool hard_limit_is_reached(struct tly_refusal *r)
 	"run on a Linux kernel built with CONFIG_PERF_EVENTS=y, outside of gVisor and the like"
 
 const struct tly_cause tly_causes_of_call[] = {
+	{0, filter_ends, "a seccomp filter ends who calls perf_event_open", "{filter}"},
 	{0, filter_refuses, "a seccomp filter answers perf_event_open with {error}", "{filter}"},
 	{-ENOSYS, stopped_before, "this kernel or sandbox has no perf_event_open", ELSEWHERE},
 	{-ENODEV, stopped_before, "this sandbox has no perf_event_open", ELSEWHERE},

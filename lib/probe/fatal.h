@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A filter of seccomp(2) may end whoever makes a call that it does not list, as that of a systemd
+ * service with SystemCallFilter=@system-service does. Who would call perf_event_open(2) there has a
+ * child try first. For the library and for the monitor, which is linked without it.
+ */
+#ifndef LIB_PROBE_FATAL_H
+#define LIB_PROBE_FATAL_H
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/*
+ * The child sends no SIGCHLD, is not what a wait(2) of the program's could find, leaves no core
+ * file, and takes no signal: it shares nothing with its parent but what a handler would do.
+ */
+static inline bool tly_open_ends_child(void)
+{
+	sigset_t all, before;
+	int status = 0;
+	long child;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	child = syscall(SYS_clone, 0UL, NULL, NULL, NULL, 0UL);
+	if (child == 0) {
+		syscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+		syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0UL);
+		syscall(SYS_exit_group, 0);
+	}
+	if (child > 0)
+		waitpid((pid_t)child, &status, __WCLONE);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS;
+}
+
+/* Asked once, since filters are never lifted; one that is added later is not seen. */
+static inline bool tly_open_is_fatal(void)
+{
+	enum { UNKNOWN, HARMLESS, FATAL };
+	static int known;
+	int found = __atomic_load_n(&known, __ATOMIC_RELAXED);
+	const int error = errno;
+
+	if (found == UNKNOWN) {
+		found = prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER && tly_open_ends_child()
+				? FATAL
+				: HARMLESS;
+		__atomic_store_n(&known, found, __ATOMIC_RELAXED);
+	}
+	errno = error;
+	return found == FATAL;
+}
+
+#endif
