@@ -80,10 +80,11 @@ static int open_event(struct trial *trial, const struct perf_event_attr *attr, p
 		      unsigned long flags)
 {
 	struct tly_attr_copy copy;
-	int fd;
+	int fd = trial->system->syscall_error;
 
 	tly_attr_copy(&copy, attr);
-	fd = tly_attr_try(&copy, pid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
+	if (trial->system->has_syscall)
+		fd = tly_attr_try(&copy, pid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? refused(trial, fd, &copy, pid, cpu, flags) : fd;
 }
 

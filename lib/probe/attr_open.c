@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <tally/attr.h>
 
@@ -30,7 +32,7 @@ int tly_attr_try(struct tly_attr_copy *copy, pid_t pid, int cpu, int group_fd, u
 	const uint32_t size = copy->attr.size;
 	long fd;
 
-	fd = tly_perf_event_open(&copy->attr, pid, cpu, group_fd, flags);
+	fd = syscall(SYS_perf_event_open, &copy->attr, pid, cpu, group_fd, flags);
 	if (fd >= 0)
 		return (int)fd;
 	if (errno != E2BIG)
@@ -41,7 +43,7 @@ int tly_attr_try(struct tly_attr_copy *copy, pid_t pid, int cpu, int group_fd, u
 	    !tly_attr_zero_after(&copy->attr, copy->kernel_size))
 		return -E2BIG;
 	copy->attr.size = copy->kernel_size;
-	fd = tly_perf_event_open(&copy->attr, pid, cpu, group_fd, flags);
+	fd = syscall(SYS_perf_event_open, &copy->attr, pid, cpu, group_fd, flags);
 	copy->attr.size = size;
 	return fd < 0 ? -errno : (int)fd;
 }
@@ -52,9 +54,13 @@ int tly_attr_open(const struct perf_event_attr *attr, const char *name,
 {
 	struct tly_attr_copy copy;
 	struct tly_refusal refusal;
+	const bool copied = tly_attr_copy(&copy, attr);
 	int fd = -E2BIG;
 
-	if (tly_attr_copy(&copy, attr))
+	/* Who has a leader has made the call before. */
+	if (group_fd < 0 && tly_call_is_fatal())
+		fd = -EPERM;
+	else if (copied)
 		fd = tly_attr_try(&copy, pid, cpu, group_fd, flags);
 	if (fd >= 0 || !err)
 		return fd;

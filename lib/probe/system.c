@@ -259,12 +259,12 @@ const char *tly_system_virtualization(void)
 
 static int perf_event_open(void *attr, unsigned long flags)
 {
-	return (int)tly_perf_event_open(attr, 0, -1, -1, flags);
+	return (int)syscall(SYS_perf_event_open, attr, 0, -1, -1, flags);
 }
 
 static void probe_syscall(struct tally_system *system)
 {
-	int fd = perf_event_open(NULL, ~0ul);
+	int fd = (int)tly_perf_event_open(NULL, 0, -1, -1, ~0ul);
 
 	/* A descriptor would mean that some emulation accepts anything. */
 	if (fd >= 0)
