@@ -275,6 +275,12 @@ void core_task_exit(struct core_task *task);
 void core_task_lost(struct core_task *task, uint64_t process);
 /* The image has been replaced: enable_on_exec, remove_on_exec, COMM. The caller's. */
 void core_task_exec(struct core_task *task, const char *comm);
+/*
+ * Another thread of its process, the caller, is about to replace the image, and has @task's number
+ * then; or it has failed to, which is @is false. In between @task is not kicked, which the new image
+ * would be instead, and end.
+ */
+void core_task_replaced(struct core_task *task, bool is);
 /* The caller, @task, has named a thread of its process, mostly itself. */
 void core_task_comm(struct core_task *task, struct core_task *named, const char *comm);
 /* It ran on @cpu until now, or another: events of processors are switched. The caller's. */

@@ -409,6 +409,15 @@ void core_task_exec(struct core_task *task, const char *comm)
 		core_host_kept(0, true, CORE_KEPT_SWITCH);
 }
 
+void core_task_replaced(struct core_task *task, bool is)
+{
+	core_task_lock(task);
+	task->replaced += is ? 1 : -1u;
+	/* What it has not been told meanwhile. */
+	task->kick |= !is;
+	core_task_unlock(task);
+}
+
 void core_task_comm(struct core_task *task, struct core_task *named, const char *comm)
 {
 	core_lock(&task->lock);

@@ -36,7 +36,7 @@ void core_task_unlock(struct core_task *task)
 
 	task->kick = false;
 	/* Before: core_still_before_call() waits for it by the lock. */
-	if (kick && task->live && !core_is_callers(task))
+	if (kick && task->live && !task->replaced && !core_is_callers(task))
 		core_host_kick(task);
 	__atomic_store_n(&task->still, false, __ATOMIC_RELAXED);
 	core_unlock(&task->lock);

@@ -421,6 +421,30 @@ static void a_kick_goes_to_others_only(void **state)
 	assert_int_equal(fake.kicks.nr, 2);
 }
 
+/* The kick would be the next image's, which knows nothing of it. */
+static void who_is_replaced_is_not_kicked(void **state)
+{
+	struct core_task *other = tree_clone(2, 0);
+	struct perf_event_attr attr = test_instructions();
+	uint32_t event;
+
+	(void)state;
+	core_task_replaced(other, true);
+	core_task_replaced(other, true);
+	event = tree_open(&attr, other, -1, 0);
+	core_disable(event, false);
+	core_task_replaced(other, false);
+	core_enable(event, false);
+	assert_int_equal(fake.kicks.nr, 0);
+	assert_int_equal(fake.stills.nr, 0);
+	core_task_replaced(other, false);
+	assert_int_equal(fake.kicks.nr, 1);
+	assert_true(core_task_changed(other));
+	core_disable(event, false);
+	assert_int_equal(fake.kicks.nr, 2);
+	assert_int_equal(fake.stills.nr, 1);
+}
+
 static void samples_are_counted_down_through_pauses(void **state)
 {
 	struct perf_event_attr attr = test_instructions();
@@ -799,6 +823,7 @@ int main(void)
 		TREE_CASE(software_is_looked_at_when_somebody_asks),
 		TREE_CASE(prctl_is_about_what_the_caller_opened),
 		TREE_CASE(a_kick_goes_to_others_only),
+		TREE_CASE(who_is_replaced_is_not_kicked),
 		TREE_CASE(samples_are_counted_down_through_pauses),
 		TREE_CASE(a_period_is_changed_at_once),
 		TREE_CASE(refresh_enables_what_samples),

@@ -49,7 +49,7 @@ static void ask(struct core_task *task)
 	let_go(task);
 	__atomic_store_n(&task->still, true, __ATOMIC_RELAXED);
 	core_task_change(task);
-	task->asked = core_host_still(task) ? 0 : task->changes;
+	task->asked = task->replaced || core_host_still(task) ? 0 : task->changes;
 }
 
 void core_still_others(struct core_task *task)

@@ -52,7 +52,8 @@ struct core_task {
 	uint64_t
 		places; /* changes when core_breakpoint_places(), _watched() or core_probe_places() do */
 	uint32_t changes, followed;
-	bool kick; /* the thread has to be told, once the lock is given back */
+	bool kick;	   /* the thread has to be told, once the lock is given back */
+	uint32_t replaced; /* by how many others of its process: core_task_replaced() */
 	/* It is not to go on, and does not: core/still.h. */
 	bool still, waits;
 	uint32_t asked;		/* `changes` when it last did not come to wait; 0: it did */

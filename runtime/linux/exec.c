@@ -119,9 +119,11 @@ static int64_t make(struct thread *thread, bool hands_over, uint64_t number, uin
 	faults_executing(thread);
 	faults_end(thread->task); /* whose signals would be the new image's end */
 	signal_before_exec(thread);
+	tasks_executing(thread, true);
 	thread->task->handed_over = hands_over;
 	result = syscall_pass(thread, &call);
 	thread->task->handed_over = false;
+	tasks_executing(thread, false);
 	signal_after_exec(thread);
 	faults_not_executed(thread);
 	return result;

@@ -172,6 +172,7 @@ static void executed(struct thread *thread)
 
 	identify(thread);
 	task->first_tid = task->first_pid;
+	task->replaced = 0; /* by who was not first */
 	if (is_first && core_nr_events())
 		core_used_lost(task->process, &others);
 	if (core_nr_events())
@@ -207,6 +208,29 @@ void tasks_await_end(const struct thread *thread)
 
 	for (int i = 0; i < 100 && thread->page && !thread->events.live; i++)
 		sys(__NR_nanosleep, &moment, NULL);
+}
+
+/* Of the process of @self, whose image is about to be replaced, or is not. */
+struct replacing {
+	const struct thread *self;
+	bool is;
+};
+
+static void replace_first(struct task *task, void *what)
+{
+	const struct replacing *replacing = what;
+	const struct thread *self = replacing->self;
+	struct thread *thread = task->thread;
+
+	if (thread && thread != self && thread->page && task->pid == self->task->pid &&
+	    thread->tid == task->pid)
+		core_task_replaced(&thread->events, replacing->is);
+}
+
+void tasks_executing(struct thread *thread, bool is)
+{
+	if (thread->tid != thread->task->pid)
+		threads_visit(replace_first, &(struct replacing){thread, is});
 }
 
 void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags)

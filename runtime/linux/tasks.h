@@ -24,6 +24,9 @@ void tasks_begin(struct thread *child, struct thread *parent, uint64_t flags);
  * inherited. Waits for the end, but not for ever.
  */
 void tasks_await_end(const struct thread *thread);
+/* @thread, the caller, is about to execute, or has failed to: what that is to the first thread of
+ * its process, if it is another. */
+void tasks_executing(struct thread *thread, bool is);
 /*
  * The parent's: the child of fork(2) that began as the task @id, at @child, is @pid to the parent;
  * who is told that number may ask for the child at once. That may have ended, and its place be

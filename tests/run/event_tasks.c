@@ -222,6 +222,38 @@ static void case_spawn(void)
 	say("counts: %d\n", count_of(fd) - before >= 200);
 }
 
+static void *execute_self(void *unused)
+{
+	execl("/proc/self/exe", case_argv[0], "_execed", NULL);
+	return unused;
+}
+
+/* The first thread counts and is amid its code, and its event goes as another one executes; which
+ * has the first one's number from then on. */
+static void case_exec_of_another_thread(void)
+{
+	enum { CHILDREN = 20 };
+	struct perf_event_attr attr = faults();
+	int status, executed = 0;
+
+	for (int i = 0; i < CHILDREN; i++) {
+		const pid_t child = fork();
+		pthread_t other;
+
+		need(child >= 0);
+		if (!child) {
+			for (int j = 0; j < 4; j++)
+				need(open_event(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC) >= 0);
+			need(!pthread_create(&other, NULL, execute_self, NULL));
+			for (;;)
+				__asm__ volatile("");
+		}
+		need(waitpid(child, &status, 0) == child);
+		executed += WIFEXITED(status) && WEXITSTATUS(status) == 3;
+	}
+	say("executed: %d\n", executed);
+}
+
 /* Before it has executed anything. */
 static pid_t stopped_child(void)
 {
@@ -767,6 +799,7 @@ const struct test_case cases[] = {
 	{"threads", case_threads},
 	{"enable_on_exec", case_enable_on_exec},
 	{"_execed", case_execed},
+	{"exec_of_another_thread", case_exec_of_another_thread},
 	{"spawn", case_spawn},
 	{"children_that_are_stopped", case_children_that_are_stopped},
 	{"exec_of_a_traced_child", case_exec_of_a_traced_child},
