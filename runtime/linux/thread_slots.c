@@ -3,6 +3,7 @@
 
 #include "core/core.h"
 #include "runtime/linux/arena.h"
+#include "runtime/linux/faults.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/threads.h"
@@ -76,8 +77,8 @@ static void keep_page(struct task *task)
 {
 	if (!task->thread)
 		return;
-	if (!task->owner || (arena_is_still(task->owner) && !slots_tables_differ() &&
-			     !task->thread->events.live)) {
+	if (!task->owner ||
+	    (arena_is_still(task->owner) && !slots_tables_differ() && !task->thread->events.live)) {
 		task->thread->tid = 0; /* of the one before */
 		return;
 	}
@@ -180,6 +181,7 @@ void slots_unlock(void)
 void slots_forked(const struct task *self)
 {
 	for (struct task *task = slots; task; task = task->next) {
+		faults_forked(task);
 		if (task == self)
 			continue;
 		if (task->thread)

@@ -141,7 +141,6 @@ static void forget_others(struct task *self)
 	arena_forked(self->shares_table);
 	event_maps_forked();
 	event_joined_forked();
-	faults_forked(self);
 	memory_locked_forked();
 	slots_forked(self);
 	self->actions->lock.state = 0;
@@ -290,6 +289,7 @@ static void discard(struct task *child, bool born)
 	if (!child->forked) {
 		translate_thread_gone(child->thread);
 		exec_release(child);
+		faults_end(child);
 		signal_actions_give(child->actions);
 	}
 	if (born && child->handed_over) {

@@ -260,6 +260,29 @@ static void case_threads(void)
 	}
 }
 
+/* They may have the places of their parents' threads, of whom the kernel's mappings are not there. */
+static void case_threads_of_children(void)
+{
+	struct perf_event_mmap_page *page;
+	struct sample *samples;
+	int fd = open_samples(PERF_COUNT_SW_PAGE_FAULTS, 1, &samples, &page), status;
+	pid_t child;
+
+	need(!ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
+	touch(new_pages(), 5);
+	child = fork();
+	if (!child) {
+		pthread_t other;
+		int result;
+
+		need(!pthread_create(&other, NULL, thread, &result));
+		need(!pthread_join(other, NULL));
+		_exit(result);
+	}
+	need(waitpid(child, &status, 0) == child);
+	say_status("of the child", status);
+}
+
 static void *nothing(void *unused)
 {
 	return unused;
@@ -354,9 +377,15 @@ static void case_rings(void)
 }
 
 const struct test_case cases[] = {
-	{"trapped", case_trapped},     {"rings", case_rings},
-	{"addresses", case_addresses}, {"refreshed", case_refreshed},
-	{"registers", case_registers}, {"exec", case_exec},
-	{"children", case_children},   {"threads", case_threads},
-	{"confined", case_confined},   {NULL, NULL},
+	{"trapped", case_trapped},
+	{"rings", case_rings},
+	{"addresses", case_addresses},
+	{"refreshed", case_refreshed},
+	{"registers", case_registers},
+	{"exec", case_exec},
+	{"children", case_children},
+	{"threads", case_threads},
+	{"confined", case_confined},
+	{"threads_of_children", case_threads_of_children},
+	{NULL, NULL},
 };
