@@ -294,7 +294,9 @@ static void read_words(const struct watch *w, uint64_t at, void *to, size_t size
  */
 static uint64_t program_address(struct thread *thread, uint64_t ip)
 {
-	struct regs regs = {.rip = ip};
+	/* What a return has found on the stack nobody knows any more. */
+	const uint64_t nowhere[2] = {0};
+	struct regs regs = {.rip = ip, .gpr[REG_RSP] = (uint64_t)&nowhere[1]};
 	struct counts counts;
 
 	return translate_recover(thread, &regs, &counts) == TRANSLATE_INSIDE ? regs.rip : 0;
