@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/lock.h"
 
+#include <asm/errno.h>
+#include <linux/time_types.h>
+
 #include "runtime/thread.h"
 
 uint32_t lock_children;
+bool (*lock_is_gone)(const struct thread *thread);
+void (*lock_look_at)(uint32_t tid);
 
 static void note(struct lock *lock)
 {
@@ -12,24 +17,42 @@ static void note(struct lock *lock)
 	__atomic_store_n(&thread_self()->locks[lock->kind], lock, __ATOMIC_SEQ_CST);
 }
 
+/* False: for too long. */
+static bool sleep_on(struct lock *lock, uint32_t is)
+{
+	const struct __kernel_timespec patience = {.tv_nsec = 20000000};
+
+	return sys(__NR_futex, &lock->state, LOCK_FUTEX_WAIT_PRIVATE, is, &patience) != -ETIMEDOUT;
+}
+
+static bool try_take(struct lock *lock, uint32_t *is)
+{
+	const bool noted = lock_is_noted();
+	const uint32_t mine = noted ? LOCK_OF(thread_self()->tid) : LOCK_SLEEPERS;
+
+	if (noted)
+		note(lock);
+	*is = 0;
+	return __atomic_compare_exchange_n(&lock->state, is, mine, 0, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
 /* Whose it is stays there, by whomever it is waited for: a child may have begun, and taken it,
  * since this thread saw that there was none. */
 void lock_take_slowly(struct lock *lock)
 {
-	const bool noted = lock_is_noted();
-	const uint32_t mine = noted ? LOCK_OF(thread_self()->tid) : LOCK_SLEEPERS;
-	uint32_t is = 0;
+	uint32_t is;
 
-	if (noted)
-		note(lock);
-	while (!__atomic_compare_exchange_n(&lock->state, &is, mine, 0, __ATOMIC_ACQUIRE,
-					    __ATOMIC_RELAXED)) {
+	while (!try_take(lock, &is)) {
 		/* Who has it from before wakes nobody who has not said that he sleeps. */
-		if (is != 1 || __atomic_compare_exchange_n(&lock->state, &is, LOCK_SLEEPERS, 0,
-							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			sys(__NR_futex, &lock->state, LOCK_FUTEX_WAIT_PRIVATE,
-			    is == 1 ? LOCK_SLEEPERS : is, 0);
-		is = 0;
+		if (is == 1) {
+			if (!__atomic_compare_exchange_n(&lock->state, &is, LOCK_SLEEPERS, 0,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+				continue;
+			is = LOCK_SLEEPERS;
+		}
+		if (!sleep_on(lock, is) && LOCK_TID(is) && lock_look_at)
+			lock_look_at(LOCK_TID(is));
 	}
 }
 
@@ -50,29 +73,35 @@ static bool had(const struct thread *gone, const struct lock *lock)
 
 bool lock_inherit(struct lock *lock, struct thread *gone)
 {
+	uint32_t its = LOCK_OF(gone->tid);
+
 	if (!had(gone, lock))
 		return false;
 	note(lock);
-	__atomic_store_n(&lock->state, LOCK_OF(thread_self()->tid), __ATOMIC_SEQ_CST);
+	/* Somebody else may see just as well that it is gone. */
+	if (!__atomic_compare_exchange_n(&lock->state, &its, LOCK_OF(thread_self()->tid), 0,
+					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+		lock_forget(lock);
+		return false;
+	}
 	gone->locks[lock->kind] = NULL;
 	return true;
 }
 
-/* Another one instead of who was woken and did not live to take it. */
-static void wake(struct lock *lock)
+/* And wakes another one instead of who was woken and did not live to take it. */
+static void give_back(struct lock *lock, const struct thread *gone)
 {
+	uint32_t its = LOCK_OF(gone->tid);
+
+	__atomic_compare_exchange_n(&lock->state, &its, 0, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 	sys(__NR_futex, &lock->state, LOCK_FUTEX_WAKE_PRIVATE, 1);
 }
 
 void lock_give_all_of(struct thread *gone)
 {
 	for (int kind = 0; kind < LOCK_KINDS; kind++) {
-		struct lock *lock = gone->locks[kind];
-
-		if (had(gone, lock))
-			lock_give(lock);
-		else if (lock)
-			wake(lock);
+		if (gone->locks[kind])
+			give_back(gone->locks[kind], gone);
 		gone->locks[kind] = NULL;
 	}
 }

@@ -5,7 +5,9 @@
  * A child of vfork(2) is in its parent's memory, and may be killed with locks that nobody else
  * would give back, while its parent waits for its end. So as long as there is one, a lock says
  * whose it is, each thread writes down which locks it is about to have, and the parent gives back
- * those of a child that is gone.
+ * those of a child that is gone. Where there has ever been a child beside its parent in the same
+ * memory (CLONE_VM alone), that is so from then on, and who has waited for long looks whether the
+ * owner's process is there.
  */
 #ifndef RUNTIME_LOCK_H
 #define RUNTIME_LOCK_H
@@ -46,6 +48,7 @@ struct lock {
 /* As if somebody slept. */
 #define LOCK_SLEEPERS 2u
 #define LOCK_OF(tid)  ((uint32_t)(tid) << 2 | LOCK_SLEEPERS)
+#define LOCK_TID(is)  ((is) >> 2)
 
 enum { LOCK_FUTEX_WAIT_PRIVATE = 128, LOCK_FUTEX_WAKE_PRIVATE = 129 };
 
@@ -70,8 +73,13 @@ static inline void lock_child_ended(void)
 	__atomic_sub_fetch(&lock_children, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Gives back what @gone has, a thread that is not there any more. */
+/* Whether a thread's process is not there any more, and what is done about the locks of thread
+ * @tid if its is not; NULL: no other process can be in this memory. */
 struct thread;
+extern bool (*lock_is_gone)(const struct thread *thread);
+extern void (*lock_look_at)(uint32_t tid);
+
+/* Gives back what @gone has, a thread that is not there any more. */
 void lock_give_all_of(struct thread *gone);
 
 /* The caller has @lock from now on if @gone had it, without anybody in between: to mend first

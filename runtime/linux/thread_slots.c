@@ -62,7 +62,7 @@ struct task *slot_new(void)
 	task->used = 1;
 	lock_take(&lock);
 	task->next = slots;
-	slots = task;
+	__atomic_store_n(&slots, task, __ATOMIC_RELEASE);
 	lock_give(&lock);
 	return task;
 }
@@ -104,6 +104,17 @@ struct task *slot_reused(void)
 		}
 	}
 	lock_give(&lock);
+	return task;
+}
+
+struct task *slot_of(int tid)
+{
+	struct task *task = __atomic_load_n(&slots, __ATOMIC_ACQUIRE);
+
+	for (; task; task = task->next)
+		if (__atomic_load_n(&task->used, __ATOMIC_ACQUIRE) && task->thread &&
+		    task->thread->tid == tid)
+			break;
 	return task;
 }
 

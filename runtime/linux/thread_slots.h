@@ -38,6 +38,9 @@ struct task *slot_new(void);
 struct task *slot_reused(void);
 void slot_give(struct task *task);
 
+/* Whose thread has that number; NULL: nobody's. Without the lock, which that one may have. */
+struct task *slot_of(int tid);
+
 /* Makes @thread, whose events stay as they are, the slot's: it is on @page. */
 struct thread *slot_adopt(struct task *task, struct thread *thread, uint32_t page);
 

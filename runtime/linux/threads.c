@@ -10,15 +10,18 @@
 #include "runtime/linux/threads.h"
 
 #include <asm/errno.h>
+#include <asm/poll.h>
 #include <asm/prctl.h>
 #include <linux/sched.h>
 #include <linux/signal.h>
+#include <linux/time_types.h>
 
 #include "core/time.h"
 #include "runtime/linux/arena.h"
 #include "runtime/linux/brk.h"
 #include "runtime/linux/clock_timer.h"
 #include "runtime/linux/code_store.h"
+#include "runtime/linux/confined.h"
 #include "runtime/linux/copy.h"
 #include "runtime/linux/event_calls.h"
 #include "runtime/linux/event_fds.h"
@@ -283,6 +286,45 @@ static void give_locks_back(const struct task *child)
 	lock_give_all_of(child->thread);
 }
 
+static bool process_has_ended(int pid)
+{
+	struct pollfd end = {.fd = (int)sys(__NR_pidfd_open, pid, 0), .events = POLLIN};
+	const struct __kernel_timespec now = {0};
+	int64_t result;
+
+	if (end.fd < 0)
+		return end.fd == -ESRCH;
+	result = sys(__NR_ppoll, &end, 1, &now, NULL, 0);
+	sys(__NR_close, end.fd);
+	return result == 1;
+}
+
+/* Another one in this memory may have been killed. */
+static bool is_gone(const struct thread *thread)
+{
+	const int pid = thread->task->pid;
+
+	return pid && pid != thread_self()->task->pid && !confined() && process_has_ended(pid);
+}
+
+static void look_at(uint32_t tid)
+{
+	struct task *task = slot_of((int)tid);
+
+	if (task && is_gone(task->thread))
+		give_locks_back(task);
+}
+
+/* @child is about to be a process beside its parent's in this memory. */
+static void goes_beside(const struct task *child, uint64_t flags)
+{
+	if (!child->apart || flags & CLONE_THREAD)
+		return;
+	lock_is_gone = is_gone;
+	lock_look_at = look_at;
+	lock_child_begins(); /* and is never known to have ended */
+}
+
 /* The child is not there, or has gone, or has memory of its own by now. */
 static void discard(struct task *child, bool born)
 {
@@ -311,8 +353,10 @@ static void bury(struct task *task, void *unused)
 
 	(void)unused;
 	if (task->apart && thread && thread->tid &&
-	    sys(__NR_tgkill, task->pid, thread->tid, 0) == -ESRCH)
+	    sys(__NR_tgkill, task->pid, thread->tid, 0) == -ESRCH) {
+		give_locks_back(task);
 		discard(task, CLONE_VM);
+	}
 }
 
 static struct task *slot_take(void)
@@ -389,6 +433,7 @@ static int64_t bear(struct thread *thread, const struct syscall *call, uint64_t 
 			*size = RUNTIME_STACK_SIZE;
 		if (vfork)
 			lock_child_begins();
+		goes_beside(child, flags);
 		result = clone_pass(call, child);
 		if (vfork) {
 			give_locks_back(child);

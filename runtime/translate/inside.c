@@ -104,16 +104,29 @@ bool cache_entered(const struct cache *cache)
 	return false;
 }
 
+/* A process that was killed in this memory does not get here. */
+static void let_out_gone(void)
+{
+	for (struct thread *t = threads; t && lock_is_gone; t = t->next)
+		if (__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST) && lock_is_gone(t))
+			come_out(t);
+}
+
 /*
  * Once all exits lead out, who is inside gets here soon, and waits for the lock where he is not
  * inside: nothing that blocks is ever done in emitted code.
  */
 void inside_empty(struct cache *cache)
 {
+	enum { PATIENCE = 1000 };
+
 	__atomic_store_n(&emptying, 1, __ATOMIC_SEQ_CST);
 	cache_disconnect(cache);
-	while (cache_entered(cache))
+	for (unsigned int turn = 1; cache_entered(cache); turn++) {
 		sys(__NR_sched_yield);
+		if (turn % PATIENCE == 0)
+			let_out_gone();
+	}
 	for (struct thread *t = threads; t; t = t->next)
 		recover_forget(t);
 	cache_empty(cache);

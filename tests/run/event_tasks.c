@@ -781,9 +781,55 @@ static void case_the_end_of_who_shares_memory(void)
 	say("written: %d\n", page->data_head > head);
 }
 
+/* Code that was not there before, again and again. */
+static int make_code_for_ever(void *at_it)
+{
+	enum { RET = 0xc3 };
+
+	for (;;) {
+		char *code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		memset(code, RET, PAGE);
+		for (int i = 0; i < PAGE; i++)
+			((void (*)(void))(code + i))();
+		munmap(code, PAGE);
+		*(volatile bool *)at_it = true;
+	}
+	return 0;
+}
+
+/* Or is killed: nobody waits for what it had locked, nor for it to leave its code. */
+static void case_the_end_amid_shared_memory(void)
+{
+	enum { CHILDREN = 60, STEPS = 50, STEP_NS = 2000 };
+	static _Alignas(16) char stack[1 << 16];
+	volatile bool at_it;
+	int killed = 0, status;
+
+	for (int i = 0; i < CHILDREN; i++) {
+		const struct timespec some = {.tv_nsec = i % STEPS * STEP_NS};
+		pid_t child;
+
+		at_it = false;
+		child = clone(make_code_for_ever, stack + sizeof(stack),
+			      CLONE_VM | SIGCHLD | (i % 2 ? CLONE_FILES : 0), (void *)&at_it);
+		need(child >= 0);
+		while (!at_it)
+			sched_yield();
+		nanosleep(&some, NULL);
+		kill(child, SIGKILL);
+		need(waitpid(child, &status, 0) == child);
+		killed += WIFSIGNALED(status);
+		munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), PAGE);
+	}
+	say("killed: %d\n", killed);
+}
+
 const struct test_case cases[] = {
 	{"the_end_of_who_shares_descriptors", case_the_end_of_who_shares_descriptors},
 	{"the_end_of_who_shares_memory", case_the_end_of_who_shares_memory},
+	{"the_end_amid_shared_memory", case_the_end_amid_shared_memory},
 	{"born_at_the_end", case_born_at_the_end},
 	{"the_end_at_birth", case_the_end_at_birth},
 	{"the_end_by_an_overflow", case_the_end_by_an_overflow},
