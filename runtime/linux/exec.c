@@ -22,6 +22,7 @@
 #include "runtime/linux/syscalls.h"
 #include "runtime/linux/task.h"
 #include "runtime/linux/tasks.h"
+#include "runtime/linux/thread_slots.h"
 #include "runtime/say.h"
 #include "runtime/string.h"
 #include "runtime/sys.h"
@@ -104,6 +105,19 @@ void exec_release(struct task *task)
 }
 
 /*
+ * Another thread may be about to end the process, and have ended this one's task, which it does not
+ * from here on (tasks_end_all()).
+ */
+static void hand_over(struct thread *thread, bool does)
+{
+	slots_lock();
+	thread->task->handed_over = does;
+	slots_unlock();
+	if (does)
+		tasks_await_end(thread);
+}
+
+/*
  * The real call. It is one of the program's, as to signals: one that was noted and not delivered
  * would be lost with the process's memory. Only meanwhile may the page be another's (@hands_over):
  * a child of vfork(2) that is killed before or after, with locks, is still itself to its parent.
@@ -120,7 +134,7 @@ static int64_t make(struct thread *thread, bool hands_over, uint64_t number, uin
 	faults_end(thread->task); /* whose signals would be the new image's end */
 	signal_before_exec(thread);
 	tasks_executing(thread, true);
-	thread->task->handed_over = hands_over;
+	hand_over(thread, hands_over);
 	result = syscall_pass(thread, &call);
 	thread->task->handed_over = false;
 	tasks_executing(thread, false);

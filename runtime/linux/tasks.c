@@ -314,6 +314,9 @@ static void end_of_process(struct task *task, void *what)
 
 	if (!thread || (task->vfork && thread != self))
 		return;
+	/* If it executes before the process ends, it goes on; if not the monitor sees its end. */
+	if (task->handed_over && thread != self)
+		return;
 	if (thread == self || task->pid == self->task->pid)
 		tasks_end(thread);
 	else

@@ -254,6 +254,43 @@ static void case_exec_of_another_thread(void)
 	say("executed: %d\n", executed);
 }
 
+static void *end_soon(void *nanoseconds)
+{
+	const struct timespec some = {.tv_nsec = (long)nanoseconds};
+
+	nanosleep(&some, NULL);
+	_exit(4);
+}
+
+/* A thread ends the process as another one executes: whichever is first, what was counted is not
+ * lost, and what has been executed counts. */
+static void case_exec_beside_the_end(void)
+{
+	enum { CHILDREN = 120, STEPS = 60, STEP_NS = 15000 };
+	struct perf_event_attr attr = faults();
+	int fd, status, lost = 0;
+
+	attr.inherit = 1;
+	fd = own_event(&attr);
+	for (int i = 0; i < CHILDREN; i++) {
+		const uint64_t before = count_of(fd);
+		const pid_t child = fork();
+		pthread_t other;
+
+		need(child >= 0);
+		if (!child) {
+			fault(100);
+			need(!pthread_create(&other, NULL, end_soon,
+					     (void *)(long)(i % STEPS * STEP_NS)));
+			execute_self(NULL);
+		}
+		need(waitpid(child, &status, 0) == child);
+		need(WIFEXITED(status));
+		lost += count_of(fd) - before < (WEXITSTATUS(status) == 3 ? 200 : 100);
+	}
+	say("lost: %d\n", lost);
+}
+
 /* Before it has executed anything. */
 static pid_t stopped_child(void)
 {
@@ -846,6 +883,7 @@ const struct test_case cases[] = {
 	{"enable_on_exec", case_enable_on_exec},
 	{"_execed", case_execed},
 	{"exec_of_another_thread", case_exec_of_another_thread},
+	{"exec_beside_the_end", case_exec_beside_the_end},
 	{"spawn", case_spawn},
 	{"children_that_are_stopped", case_children_that_are_stopped},
 	{"exec_of_a_traced_child", case_exec_of_a_traced_child},
