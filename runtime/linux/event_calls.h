@@ -36,6 +36,9 @@ void event_maps_forked(void);
 /* What this memory is called where its mappings are written down (core/views.h); 0: it has none.
  */
 uint32_t event_maps_owner(void);
+/* The caller's memory has, or is about to have, another process, which may see the end of the
+ * caller's: what either has mapped stays until both have ended. */
+void event_maps_beside(void);
 
 /* ioctl(2) of an event, by name: event_ioctl.c. fcntl(2): event_fcntl.c. mmap(2): event_map.c. */
 typedef int64_t event_handler(struct thread *thread, struct syscall *call, uint64_t event);

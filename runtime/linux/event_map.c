@@ -153,7 +153,8 @@ uint32_t event_maps_owner(void)
 	return owner;
 }
 
-/* With the first mapping of each process in this memory: whoever ends it, the monitor sees it. */
+/* With the first mapping of each process in this memory, or before: whoever ends it, the monitor
+ * sees it. */
 static void need_owner(void)
 {
 	const int self = task_self()->pid;
@@ -165,6 +166,11 @@ static void need_owner(void)
 		control_send(&(struct control_message){.what = CONTROL_MAPPED, .owner = owner}, -1);
 	told = self;
 	lock_give(&event_map_lock);
+}
+
+void event_maps_beside(void)
+{
+	need_owner();
 }
 
 static int64_t unmap(struct thread *thread, uint64_t start, uint64_t size)

@@ -192,6 +192,8 @@ void thread_begin(struct task *task)
 		tasks_begun(task->thread);
 	else
 		tasks_boot(task->thread);
+	if (task->apart && task->thread->tid == task->pid)
+		event_maps_beside();
 	if (task->clear)
 		signal_actions_clear(task->actions);
 	signal_set_kernel_mask(task->start);
@@ -320,6 +322,7 @@ static void goes_beside(const struct task *child, uint64_t flags)
 {
 	if (!child->apart || flags & CLONE_THREAD)
 		return;
+	event_maps_beside();
 	lock_is_gone = is_gone;
 	lock_look_at = look_at;
 	lock_child_begins(); /* and is never known to have ended */

@@ -818,6 +818,40 @@ static void case_the_end_of_who_shares_memory(void)
 	say("written: %d\n", page->data_head > head);
 }
 
+static struct perf_event_mmap_page *mapped_beside;
+
+static int map_beside(void *fd)
+{
+	mapped_beside = mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, (int)(long)fd, 0);
+	_exit(mapped_beside == MAP_FAILED ? 5 : 4);
+}
+
+/* So does what it has mapped, for who never mapped anything. */
+static void case_rings_of_who_shares_memory(void)
+{
+	enum { TRIES = 100 };
+	static _Alignas(16) char stack[1 << 16];
+	const struct timespec moment = {.tv_nsec = 1000000};
+	struct perf_event_attr attr = faults();
+	uint64_t head;
+	pid_t child;
+	int fd, written = 0;
+
+	attr.sample_period = 1;
+	fd = own_event(&attr);
+	child = clone(map_beside, stack + sizeof(stack), CLONE_VM | CLONE_FILES | SIGCHLD,
+		      (void *)(long)fd);
+	need(child >= 0);
+	say_end("beside", child);
+	for (int i = 0; i < TRIES; i++) {
+		head = mapped_beside->data_head;
+		fault(1);
+		written += mapped_beside->data_head > head;
+		nanosleep(&moment, NULL);
+	}
+	say("written: %d\n", written == TRIES);
+}
+
 /* Code that was not there before, again and again. */
 static int make_code_for_ever(void *at_it)
 {
@@ -867,6 +901,7 @@ const struct test_case cases[] = {
 	{"the_end_of_who_shares_descriptors", case_the_end_of_who_shares_descriptors},
 	{"the_end_of_who_shares_memory", case_the_end_of_who_shares_memory},
 	{"the_end_amid_shared_memory", case_the_end_amid_shared_memory},
+	{"rings_of_who_shares_memory", case_rings_of_who_shares_memory},
 	{"born_at_the_end", case_born_at_the_end},
 	{"the_end_at_birth", case_the_end_at_birth},
 	{"the_end_by_an_overflow", case_the_end_by_an_overflow},
