@@ -71,6 +71,25 @@ static bool had(const struct thread *gone, const struct lock *lock)
 	       __atomic_load_n(&lock->state, __ATOMIC_RELAXED) == LOCK_OF(gone->tid);
 }
 
+bool lock_has_any(const struct thread *thread)
+{
+	for (int kind = 0; kind < LOCK_KINDS; kind++)
+		if (had(thread, thread->locks[kind]))
+			return true;
+	return false;
+}
+
+uint32_t lock_waits_for(const struct thread *thread)
+{
+	for (int kind = 0; kind < LOCK_KINDS; kind++) {
+		const struct lock *lock = thread->locks[kind];
+
+		if (lock && !had(thread, lock))
+			return LOCK_TID(__atomic_load_n(&lock->state, __ATOMIC_RELAXED));
+	}
+	return 0;
+}
+
 bool lock_inherit(struct lock *lock, struct thread *gone)
 {
 	uint32_t its = LOCK_OF(gone->tid);

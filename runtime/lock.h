@@ -79,6 +79,10 @@ struct thread;
 extern bool (*lock_is_gone)(const struct thread *thread);
 extern void (*lock_look_at)(uint32_t tid);
 
+/* Whether @thread has a lock, and the thread that has the one it waits for; 0: it waits for none. */
+bool lock_has_any(const struct thread *thread);
+uint32_t lock_waits_for(const struct thread *thread);
+
 /* Gives back what @gone has, a thread that is not there any more. */
 void lock_give_all_of(struct thread *gone);
 

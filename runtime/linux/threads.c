@@ -29,6 +29,7 @@
 #include "runtime/linux/exec.h"
 #include "runtime/linux/faults.h"
 #include "runtime/linux/fork_locks.h"
+#include "runtime/linux/halted.h"
 #include "runtime/linux/memory.h"
 #include "runtime/linux/memory_locked.h"
 #include "runtime/linux/signal.h"
@@ -313,8 +314,12 @@ static void look_at(uint32_t tid)
 {
 	struct task *task = slot_of((int)tid);
 
-	if (task && is_gone(task->thread))
+	if (!task)
+		return;
+	if (is_gone(task->thread))
 		give_locks_back(task);
+	else
+		halted_let_go(task->thread);
 }
 
 /* @child is about to be a process beside its parent's in this memory. */

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* clone(2) and clone3(2): what a child shares with its parent. */
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -164,9 +168,74 @@ static void case_clone3(void)
 	say("flags: %ld\n", raw(SYS_clone3, &args, sizeof(args)));
 }
 
+/* Code that was not there before. */
+static void make_code(void)
+{
+	enum { SIZE = 4096, RET = 0xc3 };
+	char *code = mmap(NULL, SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(code, RET, SIZE);
+	for (int i = 0; i < SIZE; i++)
+		((void (*)(void))(code + i))();
+	munmap(code, SIZE);
+}
+
+enum { TRACED = 2 };
+static volatile pid_t traced[TRACED];
+
+static void *make_code_for_ever(void *tid)
+{
+	*(volatile pid_t *)tid = (pid_t)syscall(SYS_gettid);
+	for (;;)
+		make_code();
+	return NULL;
+}
+
+static int trace(void *unused)
+{
+	enum { ROUNDS = 30 };
+	int status, stopped = 0;
+
+	(void)unused;
+	for (int i = 0; i < ROUNDS; i++) {
+		for (int j = 0; j < TRACED; j++)
+			if (ptrace(PTRACE_ATTACH, traced[j], NULL, NULL))
+				_exit(99);
+		for (int j = 0; j < TRACED; j++)
+			stopped += waitpid(traced[j], &status, __WALL) == traced[j] &&
+				   WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP;
+		make_code();
+		for (int j = 0; j < TRACED; j++)
+			ptrace(PTRACE_DETACH, traced[j], NULL, NULL);
+		sched_yield();
+	}
+	_exit(stopped == ROUNDS * TRACED ? 0 : 1);
+}
+
+/* As leak checkers do: who stops all threads of its parent has to go on itself. */
+static void case_tracer_in_its_memory(void)
+{
+	static _Alignas(16) char stack[1 << 16];
+	pthread_t thread;
+	pid_t tracer;
+
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	for (int i = 0; i < TRACED; i++) {
+		need(!pthread_create(&thread, NULL, make_code_for_ever, (void *)&traced[i]));
+		while (!traced[i])
+			sched_yield();
+	}
+	tracer = clone(trace, stack + sizeof(stack), CLONE_VM | CLONE_FS | CLONE_FILES | SIGCHLD,
+		       NULL);
+	need(tracer >= 0);
+	say_end("tracer", tracer);
+}
+
 const struct test_case cases[] = {
 	{"clone", case_clone},
 	{"processes_in_one_memory", case_processes_in_one_memory},
 	{"clone3", case_clone3},
+	{"tracer_in_its_memory", case_tracer_in_its_memory},
 	{NULL, NULL},
 };
