@@ -331,6 +331,9 @@ static void goes_beside(const struct task *child, uint64_t flags)
 	lock_is_gone = is_gone;
 	lock_look_at = look_at;
 	lock_child_begins(); /* and is never known to have ended */
+	/* Who has one from before has not said so, and may be killed, too. */
+	lock_all();
+	unlock_all();
 }
 
 /* The child is not there, or has gone, or has memory of its own by now. */
