@@ -25,6 +25,11 @@
 
 #define LIMITS_NONE UINT64_MAX /* RLIM_INFINITY */
 
+/* What people are told where fork(2) has failed with EAGAIN. */
+#define LIMITS_RAISE_PROCESSES                                                                     \
+	"raise the process limit: ulimit -u, or pids.max of the cgroup (docker run --pids-limit, " \
+	"podman run --pids-limit, TasksMax= of a service)"
+
 static inline uint64_t limits_to_kernel(uint64_t program, uint64_t ours)
 {
 	return program < LIMITS_NONE - ours ? program + ours : LIMITS_NONE;

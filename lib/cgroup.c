@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "lib/error.h"
-#include "lib/probe/call.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
@@ -137,6 +136,6 @@ int tly_cgroup_keep_time(int cgroup, int cpu)
 		.exclude_hv = 1,
 	};
 
-	return (int)tly_perf_event_open(&attr, cgroup, cpu, -1,
-					PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
+	return (int)syscall(SYS_perf_event_open, &attr, cgroup, cpu, -1,
+			    PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
 }

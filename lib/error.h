@@ -14,11 +14,6 @@ int tly_error(struct tally_error *err, int code, const char *what, ...)
 	__attribute__((format(printf, 3, 4)));
 int tly_error_remedy(struct tally_error *err, const char *remedy, ...)
 	__attribute__((format(printf, 2, 3)));
-/* For -EAGAIN of fork(2). */
-#define TLY_RAISE_PROCESSES                                                                        \
-	"raise the process limit: ulimit -u, or pids.max of the cgroup (docker run --pids-limit, " \
-	"podman run --pids-limit, TasksMax= of a service)"
-
 int tly_error_at(struct tally_error *err, uint64_t offset);
 
 #endif

@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abi/fatal.h"
 #include "abi/store.h"
 #include "core/core.h"
-#include "lib/probe/fatal.h"
 #include "monitor/machine.h"
 #include "monitor/memory_limit.h"
 #include "monitor/monitor.h"
@@ -256,7 +256,7 @@ static int grow(int fd)
  */
 static bool kernel_has_events(void)
 {
-	return !tly_open_is_fatal() && syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0UL) < 0 &&
+	return !fatal_open() && syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0UL) < 0 &&
 	       errno == EFAULT;
 }
 

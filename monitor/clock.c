@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include "abi/fatal.h"
 #include "core/core.h"
-#include "lib/probe/fatal.h"
 #include "monitor/monitor.h"
 
 enum { SHIFT = 24, TRIES = 5 };
@@ -60,9 +60,9 @@ static void ask(uint32_t *mult, uint32_t *shift)
 		.exclude_hv = 1,
 	};
 	long size = sysconf(_SC_PAGESIZE);
-	int fd = tly_open_is_fatal() ? -1
-				     : (int)syscall(__NR_perf_event_open, &attr, 0, -1, -1,
-						    PERF_FLAG_FD_CLOEXEC);
+	int fd = fatal_open() ? -1
+			      : (int)syscall(__NR_perf_event_open, &attr, 0, -1, -1,
+					     PERF_FLAG_FD_CLOEXEC);
 
 	*mult = 0;
 	if (fd < 0)

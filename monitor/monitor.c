@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "abi/handover.h"
-#include "lib/error.h"
+#include "abi/limits.h"
 #include "monitor/limits.h"
 
 extern char **environ;
@@ -385,7 +385,7 @@ static const char *start_remedy(int code)
 {
 	switch (code) {
 	case -EAGAIN:
-		return TLY_RAISE_PROCESSES;
+		return LIMITS_RAISE_PROCESSES;
 	case -ENOMEM:
 		return "raise the limit on memory: ulimit -d";
 	case -EMFILE:

@@ -22,6 +22,7 @@
 #include "lib/counter/cpulist.h"
 #include "lib/error.h"
 #include "lib/probe/attr_open.h"
+#include "lib/probe/call.h"
 
 #define READ_FORMAT                                                                                \
 	(PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
@@ -374,7 +375,9 @@ static void keep_time(struct tally_counters *counters)
 {
 	const struct tly_axes *axes = &counters->axes;
 
-	for (size_t i = 0; axes->cgroup >= 0 && i < axes->nr_cpus; i++)
+	if (axes->cgroup < 0 || tly_call_is_fatal())
+		return;
+	for (size_t i = 0; i < axes->nr_cpus; i++)
 		counters->clocks[i] = tly_cgroup_keep_time(axes->cgroup, axes->cpus[i]);
 }
 

@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "abi/limits.h"
 #include "lib/error.h"
 
 enum workload_phase { HELD, RUNNING, ENDED };
@@ -156,7 +157,7 @@ int tally_workload_prepare(char *const argv[], int out_fd, struct tally_workload
 		tly_error(err, code, "cannot start a process for '%s': %s", w->name,
 			  strerror(-code));
 		if (code == -EAGAIN)
-			tly_error_remedy(err, TLY_RAISE_PROCESSES);
+			tly_error_remedy(err, LIMITS_RAISE_PROCESSES);
 		close(channel[0]);
 		close(channel[1]);
 		goto fail;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "lib/probe/call.h"
 
-#include "lib/probe/fatal.h"
+#include "abi/fatal.h"
 
 bool tly_call_is_fatal(void)
 {
-	return tly_open_is_fatal();
+	return fatal_open();
 }
 
 long tly_perf_event_open(const void *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)

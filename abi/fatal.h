@@ -4,8 +4,8 @@
  * service with SystemCallFilter=@system-service does. Who would call perf_event_open(2) there has a
  * child try first. For the library and for the monitor, which is linked without it.
  */
-#ifndef LIB_PROBE_FATAL_H
-#define LIB_PROBE_FATAL_H
+#ifndef ABI_FATAL_H
+#define ABI_FATAL_H
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
  * The child sends no SIGCHLD, is not what a wait(2) of the program's could find, leaves no core
  * file, and takes no signal: it shares nothing with its parent but what a handler would do.
  */
-static inline bool tly_open_ends_child(void)
+static inline bool fatal_ends_child(void)
 {
 	sigset_t all, before;
 	int status = 0;
@@ -43,7 +43,7 @@ static inline bool tly_open_ends_child(void)
 }
 
 /* Under `tally run` the runtime answers the call, and a child is dear. */
-static inline bool tly_open_stays_in_run(void)
+static inline bool fatal_stays_in_run(void)
 {
 	static const char unit[] = "tally";
 	char name[sizeof(unit) - 1];
@@ -58,11 +58,11 @@ static inline bool tly_open_stays_in_run(void)
 }
 
 /* Filters are in force in most containers, and nowhere else: there it takes a child each time. */
-static inline bool tly_open_is_fatal(void)
+static inline bool fatal_open(void)
 {
 	const int error = errno;
-	const bool fatal = prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER &&
-			   !tly_open_stays_in_run() && tly_open_ends_child();
+	const bool fatal = prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER && !fatal_stays_in_run() &&
+			   fatal_ends_child();
 
 	errno = error;
 	return fatal;
