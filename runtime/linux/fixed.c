@@ -6,8 +6,8 @@
  *
  *	... | the program's mappings, downwards | stack | CEILING, nothing | what was there
  *
- * What is taken has as many pages as the kernel's choice, and counts for RLIMIT_AS: under one nothing
- * is taken.
+ * How much that is goes by the kernel's choice, and counts for RLIMIT_AS: under such a limit nothing is
+ * taken.
  *
  * The kernel has left a random distance between the strings at the end of its stack and what points
  * at them. In the copy there is none.
