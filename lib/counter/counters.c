@@ -17,12 +17,12 @@
 #include <tally/counter.h>
 
 #include "abi/attr.h"
+#include "abi/fatal.h"
 #include "lib/cgroup.h"
 #include "lib/counter/counter.h"
 #include "lib/counter/cpulist.h"
 #include "lib/error.h"
 #include "lib/probe/attr_open.h"
-#include "lib/probe/call.h"
 
 #define READ_FORMAT                                                                                \
 	(PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
@@ -375,7 +375,7 @@ static void keep_time(struct tally_counters *counters)
 {
 	const struct tly_axes *axes = &counters->axes;
 
-	if (axes->cgroup < 0 || tly_call_is_fatal())
+	if (axes->cgroup < 0 || fatal_open())
 		return;
 	for (size_t i = 0; i < axes->nr_cpus; i++)
 		counters->clocks[i] = tly_cgroup_keep_time(axes->cgroup, axes->cpus[i]);

@@ -9,7 +9,7 @@
 #include <tally/attr.h>
 
 #include "abi/attr.h"
-#include "lib/probe/call.h"
+#include "abi/fatal.h"
 #include "lib/probe/refusal/refusal.h"
 
 bool tly_attr_copy(struct tly_attr_copy *copy, const struct perf_event_attr *attr)
@@ -58,7 +58,7 @@ int tly_attr_open(const struct perf_event_attr *attr, const char *name,
 	int fd = -E2BIG;
 
 	/* Who has a leader has made the call before. */
-	if (group_fd < 0 && tly_call_is_fatal())
+	if (group_fd < 0 && fatal_open())
 		fd = -EPERM;
 	else if (copied)
 		fd = tly_attr_try(&copy, pid, cpu, group_fd, flags);

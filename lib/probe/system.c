@@ -21,7 +21,7 @@
 #include <cpuid.h>
 #endif
 
-#include "lib/probe/call.h"
+#include "abi/fatal.h"
 #include "lib/readfile.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
@@ -264,7 +264,11 @@ static int perf_event_open(void *attr, unsigned long flags)
 
 static void probe_syscall(struct tally_system *system)
 {
-	int fd = (int)tly_perf_event_open(NULL, 0, -1, -1, ~0ul);
+	int fd = -1;
+
+	errno = EPERM;
+	if (!fatal_open())
+		fd = perf_event_open(NULL, ~0ul);
 
 	/* A descriptor would mean that some emulation accepts anything. */
 	if (fd >= 0)

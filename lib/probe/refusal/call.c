@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <sys/resource.h>
 
-#include "lib/probe/call.h"
+#include "abi/fatal.h"
 #include "lib/probe/refusal/refusal.h"
 
 /*
@@ -29,7 +29,7 @@ static bool filter_refuses(struct tly_refusal *r)
 
 static bool filter_ends(struct tly_refusal *r)
 {
-	return filter_refuses(r) && tly_call_is_fatal();
+	return filter_refuses(r) && fatal_open();
 }
 
 /* A security module, asked before anything is looked at (capable or not). */
